@@ -1,0 +1,79 @@
+"""The real engines that tests run on: each a fixture, started once a session, and only if a test asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyflink.datastream import StreamExecutionEnvironment
+    from pyspark.sql import SparkSession
+
+ENGINES = ("spark", "flink")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker and before xdist reads the groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test by the engine it uses, and keeps those of one engine in one process: one JVM does."""
+    for item in items:
+        for engine in ENGINES:
+            if engine in getattr(item, "fixturenames", ()):
+                item.add_marker(pytest.mark.engine)
+                item.add_marker(pytest.mark.xdist_group(engine))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A local Spark with two workers, reachable from this machine only."""
+    from pyspark.sql import SparkSession
+
+    folder = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as patch:
+        # Otherwise the workers run the first `python3` on PATH, which need not be this environment's.
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        session = (
+            SparkSession.builder.master("local[2]")
+            .appName("sash-tests")
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.local.dir", str(folder / "local"))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", 2)
+            .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+            .config("spark.ui.enabled", False)
+            .getOrCreate()
+        )
+        session.sparkContext.setLogLevel("ERROR")
+        yield session
+        session.stop()
+
+
+@pytest.fixture(scope="session")
+def flink_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What PyFlink reads from the process's environment when it starts its JVM and its workers."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Otherwise the logs land in site-packages.
+        patch.setenv("FLINK_LOG_DIR", str(tmp_path_factory.mktemp("flink-logs")))
+        # Otherwise the embedded cluster calls back into this process, and no real worker is ever tried.
+        patch.setenv("_python_worker_execution_mode", "process")
+        yield
+
+
+@pytest.fixture
+def flink(flink_jvm: None) -> StreamExecutionEnvironment:
+    """An environment for one job, which runs on an embedded cluster with Python workers of their own."""
+    from pyflink.common import Configuration
+    from pyflink.datastream import StreamExecutionEnvironment
+
+    settings = Configuration()
+    settings.set_string("python.client.executable", sys.executable)
+    for option in ("rest.bind-address", "jobmanager.bind-host", "taskmanager.bind-host"):
+        settings.set_string(option, "127.0.0.1")
+    env = StreamExecutionEnvironment.get_execution_environment(settings)
+    env.set_python_executable(sys.executable)
+    env.set_parallelism(1)
+    return env

@@ -1,0 +1,176 @@
+"""Smallest and largest: the value, how often it occurs, and where.
+
+NaN wins over every number, in both directions, as in NumPy; among equals the first in order wins. Values need an
+order (``<``) and nothing else, so text and timestamps work too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.aggregations.base import Aggregation, Kind
+
+__all__ = ["ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount"]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _larger(a: Any, b: Any) -> Any:
+    if a != a:
+        return a
+    return b if b > a or b != b else a
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    if a != a:
+        return a
+    return b if b < a or b != b else a
+
+
+class Max(Aggregation):
+    """The largest value. Distributive, commutative, selective.
+
+    >>> import sash
+    >>> sash.Max("load")
+    Max('load')
+    """
+
+    commutative = True
+    selective = True
+    _lift = staticmethod(_same)
+    _combine = staticmethod(_larger)
+    _lower = staticmethod(_same)
+
+
+class Min(Aggregation):
+    """The smallest value. Distributive, commutative, selective.
+
+    >>> import sash
+    >>> low = sash.Min()
+    >>> low.combine(low.lift(2.0), low.lift(float("nan")))
+    nan
+    """
+
+    commutative = True
+    selective = True
+    _lift = staticmethod(_same)
+    _combine = staticmethod(_smaller)
+    _lower = staticmethod(_same)
+
+
+def _value_once(value: Any) -> tuple[Any, int]:
+    return (value, 1)
+
+
+def _larger_or_add(a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
+    if a[0] == b[0] or (a[0] != a[0] and b[0] != b[0]):
+        return (a[0], a[1] + b[1])
+    if a[0] != a[0]:
+        return a
+    return b if b[0] > a[0] or b[0] != b[0] else a
+
+
+def _smaller_or_add(a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
+    if a[0] == b[0] or (a[0] != a[0] and b[0] != b[0]):
+        return (a[0], a[1] + b[1])
+    if a[0] != a[0]:
+        return a
+    return b if b[0] < a[0] or b[0] != b[0] else a
+
+
+def _second(partial: tuple[Any, Any]) -> Any:
+    return partial[1]
+
+
+class MaxCount(Aggregation):
+    """How often the largest value occurs. Algebraic, commutative, neither invertible nor selective.
+
+    >>> import sash
+    >>> often = sash.MaxCount()
+    >>> often.lower(often.combine(often.lift(7), often.lift(7)))
+    2
+    """
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_value_once)
+    _combine = staticmethod(_larger_or_add)
+    _lower = staticmethod(_second)
+
+
+class MinCount(Aggregation):
+    """How often the smallest value occurs. Algebraic, commutative, neither invertible nor selective.
+
+    >>> import sash
+    >>> often = sash.MinCount()
+    >>> often.lower(often.combine(often.lift(7), often.lift(3)))
+    1
+    """
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_value_once)
+    _combine = staticmethod(_smaller_or_add)
+    _lower = staticmethod(_second)
+
+
+def _pair(value: Any) -> tuple[Any, Any]:
+    measure, argument = value
+    return (measure, argument)
+
+
+def _larger_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    if a[0] != a[0]:
+        return a
+    return b if b[0] > a[0] or b[0] != b[0] else a
+
+
+def _smaller_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    if a[0] != a[0]:
+        return a
+    return b if b[0] < a[0] or b[0] != b[0] else a
+
+
+class _Arg(Aggregation):
+    arity = 2
+    kind = Kind.ALGEBRAIC
+    selective = True
+    _lift = staticmethod(_pair)
+    _lower = staticmethod(_second)
+
+    def lift(self, value: Any) -> Any:
+        try:
+            measure, _ = value
+        except (TypeError, ValueError):
+            raise TypeError(f"{self!r} takes pairs (measure, argument); got {value!r}") from None
+        return None if measure is None else super().lift(value)
+
+
+class ArgMax(_Arg):
+    """``ArgMax(measure, argument)``: the argument of the row with the largest measure, the first of them if several.
+
+    Rows without a measure are skipped; the argument may be null. Algebraic, selective, not commutative (ties).
+
+    >>> import sash
+    >>> who = sash.ArgMax("load", "house")
+    >>> who.lower(who.combine(who.lift((5, "a")), who.lift((5, "b"))))
+    'a'
+    """
+
+    _combine = staticmethod(_larger_first)
+
+
+class ArgMin(_Arg):
+    """``ArgMin(measure, argument)``: the argument of the row with the smallest measure, the first of them if several.
+
+    Rows without a measure are skipped; the argument may be null. Algebraic, selective, not commutative (ties).
+
+    >>> import sash
+    >>> who = sash.ArgMin("load", "house")
+    >>> who.lower(who.combine(who.lift((5, "a")), who.lift((4, "b"))))
+    'b'
+    """
+
+    _combine = staticmethod(_smaller_first)

@@ -1,0 +1,184 @@
+"""Aggregations of the order itself: first, last, all in a row, and M4. None of them is commutative."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.extrema import _larger, _smaller
+
+__all__ = ["M4", "Collect", "CollectDistinct", "Concat", "First", "Last", "M4Result"]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _older(a: Any, b: Any) -> Any:
+    return a
+
+
+def _younger(a: Any, b: Any) -> Any:
+    return b
+
+
+def _keep(total: Any, oldest: Any) -> Any:
+    return total
+
+
+class First(Aggregation):
+    """The oldest value that is not null. Distributive, selective.
+
+    >>> import sash
+    >>> first = sash.First()
+    >>> first.combine(first.lift("a"), first.lift("b"))
+    'a'
+    """
+
+    selective = True
+    _lift = staticmethod(_same)
+    _combine = staticmethod(_older)
+    _lower = staticmethod(_same)
+
+
+class Last(Aggregation):
+    """The newest value that is not null. Distributive, selective, and invertible: older values never show in it.
+
+    >>> import sash
+    >>> last = sash.Last()
+    >>> last.combine(last.lift("a"), last.lift("b"))
+    'b'
+    """
+
+    selective = True
+    _lift = staticmethod(_same)
+    _combine = staticmethod(_younger)
+    _lower = staticmethod(_same)
+    _invert = staticmethod(_keep)
+
+
+def _single(value: Any) -> tuple[Any, ...]:
+    return (value,)
+
+
+def _append(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return a + b
+
+
+def _drop_prefix(total: tuple[Any, ...], oldest: tuple[Any, ...]) -> tuple[Any, ...]:
+    return total[len(oldest) :]
+
+
+def _to_list(partial: tuple[Any, ...]) -> list[Any]:
+    return list(partial)
+
+
+class Collect(Aggregation):
+    """All values in order, as a list. Holistic, invertible; a combine costs the length of its result.
+
+    >>> import sash
+    >>> everything = sash.Collect()
+    >>> everything.lower(everything.combine(everything.lift(1), everything.lift(2)))
+    [1, 2]
+    """
+
+    kind = Kind.HOLISTIC
+    _lift = staticmethod(_single)
+    _combine = staticmethod(_append)
+    _lower = staticmethod(_to_list)
+    _invert = staticmethod(_drop_prefix)
+
+
+def _single_hashed(value: Any) -> tuple[Any, ...]:
+    hash(value)  # an unhashable value is refused here, before it is part of anything
+    return (value,)
+
+
+def _append_new(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(a + b))
+
+
+class CollectDistinct(Aggregation):
+    """The distinct values in the order of their first occurrence, as a list. Holistic; values must be hashable.
+
+    >>> import sash
+    >>> kinds = sash.CollectDistinct()
+    >>> kinds.lower(kinds.combine(kinds.lift("a"), kinds.lift("a")))
+    ['a']
+    """
+
+    kind = Kind.HOLISTIC
+    _lift = staticmethod(_single_hashed)
+    _combine = staticmethod(_append_new)
+    _lower = staticmethod(_to_list)
+
+
+class Concat(Aggregation):
+    """The texts in order, joined by ``separator``. Holistic, invertible; a combine costs the length of its result.
+
+    >>> import sash
+    >>> path = sash.Concat("step", separator=">")
+    >>> path.lower(path.combine(path.lift("home"), path.lift("cart")))
+    'home>cart'
+    """
+
+    kind = Kind.HOLISTIC
+    _lower = staticmethod(_same)
+
+    def __init__(self, *columns: str, separator: str = ",") -> None:
+        super().__init__(*columns)
+        if not isinstance(separator, str):
+            raise TypeError(f"separator must be a string; got {separator!r}")
+        self.separator = separator
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"separator": self.separator}
+
+    @staticmethod
+    def _lift(value: Any) -> str:
+        if not isinstance(value, str):
+            raise TypeError("only text can be joined")
+        return value
+
+    def _combine(self, a: str, b: str) -> str:
+        return a + self.separator + b
+
+    def _invert(self, total: str, oldest: str) -> str:
+        return total[len(oldest) + len(self.separator) :]
+
+
+class M4Result(NamedTuple):
+    """What a line chart needs of a stretch of values to be drawn without error (Jugel et al.)."""
+
+    min: Any
+    max: Any
+    first: Any
+    last: Any
+
+
+def _four(value: Any) -> tuple[Any, ...]:
+    return (value, value, value, value)
+
+
+def _merge_four(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (_smaller(a[0], b[0]), _larger(a[1], b[1]), a[2], b[3])
+
+
+def _to_m4(partial: tuple[Any, ...]) -> M4Result:
+    return M4Result(*partial)
+
+
+class M4(Aggregation):
+    """Smallest, largest, first and last value together. Algebraic.
+
+    >>> import sash
+    >>> chart = sash.M4("load")
+    >>> chart.lower(chart.combine(chart.lift(5), chart.lift(2)))
+    M4Result(min=2, max=5, first=5, last=2)
+    """
+
+    kind = Kind.ALGEBRAIC
+    fields = M4Result._fields
+    _lift = staticmethod(_four)
+    _combine = staticmethod(_merge_four)
+    _lower = staticmethod(_to_m4)

@@ -1,0 +1,211 @@
+"""Mergeable sketches of Apache DataSketches: an answer within a known error from a partial of fixed size.
+
+They need the extra ``sash[sketches]``; the package is imported when the first of them is made and not before.
+A partial is the sketch in its own serialised form, which other DataSketches libraries read too: the package's
+objects are mutable and neither compare nor pickle, bytes do both and cannot be changed. A combine reads two and
+writes one, in 1 to 30 µs (heavy hitters: up to 250).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.bloom import encode
+from sash.aggregations.quantiles import checked_shares
+
+__all__ = ["DistinctCount", "HeavyHitters", "QuantileSketch"]
+
+
+@cache
+def _library() -> Any:
+    try:
+        return importlib.import_module("datasketches")
+    except ImportError as error:
+        raise ImportError('sketches need Apache DataSketches: pip install "sash[sketches]"') from error
+
+
+class _Sketch(Aggregation):
+    kind = Kind.ALGEBRAIC
+    commutative = True
+
+    def __init__(self, *columns: str) -> None:
+        super().__init__(*columns)
+        _library()  # better here than on the first value
+
+
+def _within(name: str, value: Any, low: int, high: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise ValueError(f"{name} must be a whole number from {low} to {high}; got {value!r}")
+    return value
+
+
+class DistinctCount(_Sketch):
+    """About how many different values there are: HyperLogLog with 2**lg_k registers of a byte.
+
+    The standard error is 1.04 / √2**lg_k, 1.6 % at the default; up to about 2**lg_k / 10 values it is nearly
+    exact. What counts as equal and which values it takes is as in :class:`Bloom`.
+
+    Algebraic, commutative, not invertible; deterministic. A combine costs O(2**lg_k).
+
+    >>> import sash
+    >>> houses = sash.DistinctCount("house")
+    >>> round(houses.lower(houses.combine(houses.lift("a"), houses.lift("b"))))
+    2
+    """
+
+    def __init__(self, *columns: str, lg_k: int = 12) -> None:
+        super().__init__(*columns)
+        self.lg_k = _within("lg_k", lg_k, 4, 21)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"lg_k": self.lg_k}
+
+    def _lift(self, value: Any) -> bytes:
+        sketch = _library().hll_sketch(self.lg_k)
+        sketch.update(encode(value).decode("latin-1"))
+        return bytes(sketch.serialize_compact())
+
+    def _combine(self, a: bytes, b: bytes) -> bytes:
+        library = _library()
+        union = library.hll_union(self.lg_k)
+        union.update(library.hll_sketch.deserialize(a))
+        union.update(library.hll_sketch.deserialize(b))
+        return bytes(union.get_result(library.tgt_hll_type.HLL_8).serialize_compact())
+
+    def _lower(self, partial: bytes) -> float:
+        return float(_library().hll_sketch.deserialize(partial).get_estimate())
+
+
+_HAS_NAN = b""
+"""The sketch of values among which NaN is: nothing else matters any more."""
+
+
+class QuantileSketch(_Sketch):
+    """About the value below which the share ``q`` of the values lies: a KLL sketch of numbers.
+
+    ``q`` may be a sequence; the result is then a tuple. The rank of a result is off by less than 1.33 % of
+    the values at k=200 in 99 of 100 cases, and by nothing while there are fewer than k values; the error
+    falls with 1/k. NaN among the values makes the result NaN.
+
+    Algebraic, commutative within that error, not invertible. A combine costs O(k) or less. KLL tosses coins,
+    and the package does not let them be seeded: above k values, two runs may give different results, each
+    within the error.
+
+    >>> import sash
+    >>> load = sash.QuantileSketch("load", q=(0.5, 1.0))
+    >>> load.lower(load.combine(load.lift(1), load.lift(2)))
+    (1.0, 2.0)
+    """
+
+    def __init__(self, *columns: str, q: float | Sequence[float] = 0.5, k: int = 200) -> None:
+        super().__init__(*columns)
+        self.q = checked_shares(q, self.name)
+        self.k = _within("k", k, 8, 65535)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"q": self.q, "k": self.k}
+
+    def _lift(self, value: Any) -> bytes:
+        if not isinstance(value, int | float):
+            raise TypeError("it takes numbers")
+        if value != value:
+            return _HAS_NAN
+        sketch = _library().kll_doubles_sketch(self.k)
+        sketch.update(float(value))
+        return bytes(sketch.serialize())
+
+    @staticmethod
+    def _combine(a: bytes, b: bytes) -> bytes:
+        if a == _HAS_NAN or b == _HAS_NAN:
+            return _HAS_NAN
+        read = _library().kll_doubles_sketch.deserialize
+        merged = read(a)
+        merged.merge(read(b))
+        return bytes(merged.serialize())
+
+    def _lower(self, partial: bytes) -> float | tuple[float, ...]:
+        shares = self.q if isinstance(self.q, tuple) else (self.q,)
+        if partial == _HAS_NAN:
+            values = (math.nan,) * len(shares)
+        else:
+            values = tuple(_library().kll_doubles_sketch.deserialize(partial).get_quantiles(shares, True))
+        return values if isinstance(self.q, tuple) else values[0]
+
+
+def _canonical(value: Any) -> Any:
+    """The value in the form that all its equals share: whole numbers as integers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return tuple(map(_canonical, value))
+    if isinstance(value, int | float):
+        return int(value) if math.isfinite(value) and value == int(value) else value
+    raise TypeError("it takes numbers, text and tuples of them")
+
+
+def _restored(value: Any) -> Any:
+    return tuple(map(_restored, value)) if isinstance(value, list) else value
+
+
+def _rank(item: Any) -> tuple[int, Any]:
+    """A sort key for any mix of items: numbers, then text, then tuples."""
+    if isinstance(item, tuple):
+        return (2, tuple(map(_rank, item)))
+    return (1, item) if isinstance(item, str) else (0, item)
+
+
+class HeavyHitters(_Sketch):
+    """The values that make up more than ``share`` of all: a list of (value, about how often), by frequency.
+
+    Misra-Gries counters (DataSketches' frequent items): at most 0.75 · 2**lg_max_k different values are
+    counted at a time. Until there are more the counts are exact; then they are off by at most 3.5 /
+    2**lg_max_k of all values (0.34 % at the default). A value above both ``share`` and that error is never
+    missing; one that is below ``share`` by less than the error may be listed. Equal counts are sorted by
+    value. Values are numbers, text and tuples of them; equal numbers are one value.
+
+    Algebraic, commutative within the error, not invertible; deterministic. A combine costs O(2**lg_max_k).
+
+    >>> import sash
+    >>> houses = sash.HeavyHitters("house", share=0.4)
+    >>> partial = houses.lift("a")
+    >>> for house in ["b", "a", "c", "a"]:
+    ...     partial = houses.combine(partial, houses.lift(house))
+    >>> houses.lower(partial)
+    [('a', 3)]
+    """
+
+    def __init__(self, *columns: str, lg_max_k: int = 10, share: float = 0.01) -> None:
+        super().__init__(*columns)
+        self.lg_max_k = _within("lg_max_k", lg_max_k, 3, 26)
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
+            raise ValueError(f"share must be a number from 0 to below 1; got {share!r}")
+        self.share = float(share)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"lg_max_k": self.lg_max_k, "share": self.share}
+
+    def _lift(self, value: Any) -> bytes:
+        sketch = _library().frequent_strings_sketch(self.lg_max_k)
+        sketch.update(json.dumps(_canonical(value)))  # text, because the package hashes objects by hash()
+        return bytes(sketch.serialize())
+
+    @staticmethod
+    def _combine(a: bytes, b: bytes) -> bytes:
+        read = _library().frequent_strings_sketch.deserialize
+        merged = read(a)
+        merged.merge(read(b))
+        return bytes(merged.serialize())
+
+    def _lower(self, partial: bytes) -> list[tuple[Any, int]]:
+        library = _library()
+        sketch = library.frequent_strings_sketch.deserialize(partial)
+        threshold = int(self.share * sketch.total_weight)
+        found = sketch.get_frequent_items(library.NO_FALSE_NEGATIVES, threshold)
+        items = [(_restored(json.loads(text)), int(estimate)) for text, estimate, _, _ in found]
+        return sorted(items, key=lambda item: (-item[1], _rank(item[0])))

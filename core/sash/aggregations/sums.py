@@ -1,0 +1,153 @@
+"""Sums and the means made of them, which neither drift nor stay poisoned.
+
+A running sum of floats that adds what enters and subtracts what leaves loses a little with every step, and one NaN or
+infinity spoils it for ever. Here a sum is a pair (hi, lo) of which ``hi + lo`` is the value: ``lo`` holds what rounding
+took from ``hi``, so about 106 bits take part instead of 53. NaN and infinities are counted beside the pair instead of
+added, so a window is whole again when they have left it. Integers, decimals, fractions and timedeltas go through the
+same code: their additions round nothing, ``lo`` stays zero, and the result has their type.
+
+A sum that overflows is infinite, as in NumPy; in a structure that subtracts it stays so until the window is empty.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from sash.aggregations.base import Aggregation, Kind
+
+__all__ = ["GeometricMean", "Mean", "Sum"]
+
+Partial = tuple[Any, ...]
+
+
+def _add(a_hi: Any, a_lo: Any, b_hi: Any, b_lo: Any) -> tuple[Any, Any]:
+    """(hi, lo) of the sum of two pairs: Knuth's two-sum of the high parts, then the low parts on top."""
+    total = a_hi + b_hi
+    b_part = total - a_hi
+    error = (a_hi - (total - b_part)) + (b_hi - b_part) + (a_lo + b_lo)
+    if error != error:  # the sum overflowed: infinity has no low part
+        return (total, b_lo - b_lo)
+    hi = total + error
+    return (hi, error - (hi - total))
+
+
+def _lift(value: Any) -> Partial:
+    zero = value - value  # of the value's own type; NaN exactly where the value is not finite
+    if zero == zero:
+        return (value, zero, 0, 0, 0)
+    if value != value:
+        return (0, 0, 1, 0, 0)
+    if value > 0:
+        return (0, 0, 0, 1, 0)
+    return (0, 0, 0, 0, 1)
+
+
+def _combine(a: Partial, b: Partial) -> Partial:
+    hi, lo = _add(a[0], a[1], b[0], b[1])
+    return (hi, lo, a[2] + b[2], a[3] + b[3], a[4] + b[4])
+
+
+def _invert(total: Partial, oldest: Partial) -> Partial:
+    hi, lo = _add(total[0], total[1], -oldest[0], -oldest[1])
+    return (hi, lo, total[2] - oldest[2], total[3] - oldest[3], total[4] - oldest[4])
+
+
+def _lower(partial: Partial) -> Any:
+    hi, lo, nans, infinities, negative_infinities = partial
+    if nans or (infinities and negative_infinities):
+        return math.nan
+    if infinities:
+        return math.inf
+    if negative_infinities:
+        return -math.inf
+    return hi + lo
+
+
+class Sum(Aggregation):
+    """The sum, in twice the precision of a float, about 10 flops a combine. Distributive, commutative, invertible.
+
+    >>> import sash
+    >>> total = sash.Sum("load")
+    >>> partial = total.combine(total.lift(1e100), total.lift(1.0))
+    >>> total.lower(total.invert(partial, total.lift(1e100)))
+    1.0
+    """
+
+    commutative = True
+    _lift = staticmethod(_lift)
+    _combine = staticmethod(_combine)
+    _lower = staticmethod(_lower)
+    _invert = staticmethod(_invert)
+
+
+def _lift_counted(value: Any) -> Partial:
+    return (1, *_lift(value))
+
+
+def _combine_counted(a: Partial, b: Partial) -> Partial:
+    hi, lo = _add(a[1], a[2], b[1], b[2])
+    return (a[0] + b[0], hi, lo, a[3] + b[3], a[4] + b[4], a[5] + b[5])
+
+
+def _invert_counted(total: Partial, oldest: Partial) -> Partial:
+    return (total[0] - oldest[0], *_invert(total[1:], oldest[1:]))
+
+
+def _lower_mean(partial: Partial) -> Any:
+    return _lower(partial[1:]) / partial[0]
+
+
+class Mean(Aggregation):
+    """The arithmetic mean: a :class:`Sum` and a count. Algebraic, commutative, invertible.
+
+    >>> import sash
+    >>> mean = sash.Mean("load")
+    >>> mean.lower(mean.combine(mean.lift(1), mean.lift(2)))
+    1.5
+    """
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_lift_counted)
+    _combine = staticmethod(_combine_counted)
+    _lower = staticmethod(_lower_mean)
+    _invert = staticmethod(_invert_counted)
+
+
+def _lift_log(value: Any) -> Partial:
+    if value == 0:
+        return (1, 0.0, 0.0, 0, 1, 0)
+    if value > 0:
+        log = math.log(value)
+        return (1, log, 0.0, 0, 0, 0) if log != math.inf else (1, 0.0, 0.0, 1, 0, 0)
+    return (1, 0.0, 0.0, 0, 0, 1)
+
+
+def _lower_geometric(partial: Partial) -> float:
+    count, hi, lo, infinities, zeros, undefined = partial
+    if undefined or (zeros and infinities):
+        return math.nan
+    if zeros:
+        return 0.0
+    return math.inf if infinities else math.exp((hi + lo) / count)
+
+
+class GeometricMean(Aggregation):
+    """The geometric mean, summed in logarithms so that no product overflows. Algebraic, commutative, invertible.
+
+    A zero in the window makes it 0; a negative value or NaN makes it NaN, and so does a zero together with an
+    infinity.
+
+    >>> import sash
+    >>> growth = sash.GeometricMean("factor")
+    >>> round(growth.lower(growth.combine(growth.lift(2), growth.lift(8))), 12)
+    4.0
+    """
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_lift_log)
+    _combine = staticmethod(_combine_counted)
+    _lower = staticmethod(_lower_geometric)
+    _invert = staticmethod(_invert_counted)

@@ -1,0 +1,148 @@
+"""DABA, the de-amortized banker's aggregator: ABA whose flip is spread over the operations before it is needed.
+
+             F           L           R           A           B           E
+    vals:    v  …        v  …        v  …        v  …        v  …
+    aggs:    to B  →     to R  →     ←  from R   to B  →     ←  from B
+             `- front -' `--- l_L --' `-- l_R --' `-- l_A --' `-- l_B --'
+             `---------------------- l_F ------------------'
+
+An arrow points to where the sum beside a value ends or begins. When l_F has shrunk to the length of l_B, the two become
+l_L and l_R of a new l_F (`_flip`, no work). From then on every insert and every evict does one step: it turns one entry
+at the left of l_L into a front entry and one at the right of l_R into an l_A entry, two combines, until both are empty;
+then A, R and L ride along for free. The invariants |l_L| = |l_R| and |l_L| + |l_R| + |l_A| + 1 = |l_F| - |l_B| say that
+this is done exactly in time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.aggregations.base import Aggregation
+from sash.aggregations.laws import alike
+from sash.aggregators.base import StepwiseAggregator
+from sash.aggregators.ring import Ring
+
+__all__ = ["DABA"]
+
+Memo = tuple[Any, ...]
+
+
+class DABA(StepwiseAggregator):
+    """Constant time in the worst case, for any associative combine (DABA paper, figure 17: with caching).
+
+    Combines: insert ≤ 3, evict ≤ 2, query ≤ 1; on average 2, 1 and 1. Holds 2n + 2 partials.
+
+    >>> import sash
+    >>> window = sash.aggregators.DABA(sash.Max())
+    >>> window.insert_many([2, 6, 3, 5, 3]); window.evict_many(2); window.query()
+    5
+    """
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._vals = Ring()
+        self._aggs = Ring()
+        self._f = self._l = self._r = self._a = self._b = self._e = 0
+        self._cached_r_plus_a: Any = None
+        self._cached_f_plus_b: Any = None
+        self._valid_cached_f_plus_b = True
+
+    def __len__(self) -> int:
+        return self._e - self._f
+
+    @property
+    def partials(self) -> int:
+        return 2 * len(self) + 2
+
+    def total(self) -> Any:
+        if not self._valid_cached_f_plus_b:
+            aggs = self._aggs
+            total = aggs.slots[self._f & aggs.mask] if self._f != self._b else None
+            if self._b != self._e:
+                total = self._combine(total, aggs.slots[(self._e - 1) & aggs.mask])
+            self._cached_f_plus_b = total
+            self._valid_cached_f_plus_b = True
+        return self._cached_f_plus_b
+
+    def _push(self, partial: Any) -> None:
+        vals, aggs, end = self._vals, self._aggs, self._e
+        sum_b = self._combine(aggs.slots[(end - 1) & aggs.mask], partial) if self._b != end else partial
+        if end - self._f > vals.mask:
+            vals.make_room(self._f, end)
+            aggs.make_room(self._f, end)
+        vals.slots[end & vals.mask] = partial
+        aggs.slots[end & aggs.mask] = sum_b
+        self._e = end + 1
+        try:
+            self._fixup(self._f)
+        except BaseException:
+            self._e = end
+            raise
+
+    def _pop(self) -> None:
+        front = self._f
+        self._fixup(front + 1)
+        mask = self._vals.mask
+        self._vals.slots[front & mask] = self._aggs.slots[front & mask] = None
+        if (self._e - front) * 4 < mask:
+            self._vals.give_back(front + 1, self._e)
+            self._aggs.give_back(front + 1, self._e)
+
+    def _fixup(self, front: int) -> None:
+        """One step of the reversal, with the window's front at ``front``. Combines before it changes anything."""
+        lft, rgt, acc, back, end = self._l, self._r, self._a, self._b, self._e
+        if front == back:  # the one value there may be is its own sum
+            lft = rgt = acc = back = end
+        else:
+            r_plus_a = self._cached_r_plus_a
+            slots, mask = self._aggs.slots, self._aggs.mask
+            if lft == back:  # flip
+                lft, acc, back = front, end, end
+                r_plus_a = slots[(end - 1) & mask]
+            if lft == rgt:  # free ride
+                lft, rgt, acc = lft + 1, rgt + 1, acc + 1
+            else:  # shrink l_L and l_R
+                val = self._vals.slots[(acc - 1) & self._vals.mask]
+                to_b = self._combine(slots[lft & mask], r_plus_a)
+                from_a = self._combine(val, slots[acc & mask]) if acc != back else val
+                slots[lft & mask] = to_b
+                slots[(acc - 1) & mask] = from_a
+                lft, acc = lft + 1, acc - 1
+            self._cached_r_plus_a = r_plus_a
+        self._f, self._l, self._r, self._a, self._b = front, lft, rgt, acc, back
+        self._valid_cached_f_plus_b = False
+
+    def _memo(self) -> Memo:
+        pointers = (self._f, self._l, self._r, self._a, self._b, self._e)
+        touched = {self._f, self._f + 1, self._l, self._a - 1, self._e - 1, self._e}
+        aggs = [(position, self._aggs.slots[position & self._aggs.mask]) for position in touched]
+        return (pointers, aggs, self._vals.slots[self._f & self._vals.mask], self._cached_r_plus_a)
+
+    def _restore(self, memo: Memo) -> None:
+        pointers, touched, oldest, self._cached_r_plus_a = memo
+        for ring in (self._vals, self._aggs):
+            ring.make_room(self._f, self._e, self._f - pointers[0])
+        self._f, self._l, self._r, self._a, self._b, self._e = pointers
+        if self._f != self._e:
+            self._vals.slots[self._f & self._vals.mask] = oldest
+            for position, agg in touched:
+                if self._f <= position < self._e:
+                    self._aggs.slots[position & self._aggs.mask] = agg
+        self._valid_cached_f_plus_b = False
+
+    def _check(self) -> None:
+        f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
+        assert f <= lft <= rgt <= acc <= b <= e
+        assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
+        for position in range(f, e):
+            begin, end = position, position + 1
+            if position < lft or acc <= position < b:
+                end = b
+            elif position < rgt:
+                end = rgt
+            else:
+                begin = rgt if position < acc else b
+            agg = None
+            for val in self._vals.between(begin, end):
+                agg = self._combine(agg, val)
+            assert alike(self._aggs.slots[position & self._aggs.mask], agg)

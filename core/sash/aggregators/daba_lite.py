@@ -1,0 +1,121 @@
+"""DABA Lite: DABA in one queue of partials, as Two-Stacks Lite is to Two-Stacks.
+
+              F           L           R           A           B           E
+    partials: to B  →     to R  →     values      to B  →     values
+              `- front -' `--- l_L --' `-- l_R --' `-- l_A --' `-- l_B --'
+              agg_ra = the sum of l_R and l_A               agg_b = the sum of l_B
+
+Of DABA's two queues only one is read at any position: sums in the front, l_L and l_A, values in l_R and l_B. The sums
+over the whole of l_R ⊕ l_A and of l_B are kept beside the queue. (Tangwongsan, Hirzel and Schneider, "In-order
+sliding-window aggregation in worst-case constant time", 2021.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.aggregations.base import Aggregation
+from sash.aggregations.laws import alike
+from sash.aggregators.base import StepwiseAggregator
+from sash.aggregators.ring import Ring
+
+__all__ = ["DABALite"]
+
+Memo = tuple[Any, ...]
+
+
+class DABALite(StepwiseAggregator):
+    """DABA's bounds in little more than half its space.
+
+    Combines: insert ≤ 3, evict ≤ 2, query ≤ 1; on average 2, 1 and 1. Holds n + 2 partials.
+
+    >>> import sash
+    >>> window = sash.aggregators.DABALite(sash.Max())
+    >>> window.insert_many([2, 6, 3, 5, 3]); window.evict_many(2); window.query()
+    5
+    """
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        super().__init__(aggregation)
+        self._queue = Ring()
+        self._f = self._l = self._r = self._a = self._b = self._e = 0
+        self._agg_ra: Any = None
+        self._agg_b: Any = None
+
+    def __len__(self) -> int:
+        return self._e - self._f
+
+    @property
+    def partials(self) -> int:
+        return len(self) + 2
+
+    def total(self) -> Any:
+        if self._f == self._b:
+            return None
+        front = self._queue.slots[self._f & self._queue.mask]
+        return front if self._b == self._e else self._combine(front, self._agg_b)
+
+    def _push(self, partial: Any) -> None:
+        queue, end = self._queue, self._e
+        agg_b = partial if self._b == end else self._combine(self._agg_b, partial)
+        if end - self._f > queue.mask:
+            queue.make_room(self._f, end)
+        queue.slots[end & queue.mask] = partial
+        self._fixup(self._f, end + 1, agg_b)
+
+    def _pop(self) -> None:
+        front = self._f
+        self._fixup(front + 1, self._e, self._agg_b)
+        self._queue.slots[front & self._queue.mask] = None
+        if (self._e - front) * 4 < self._queue.mask:
+            self._queue.give_back(front + 1, self._e)
+
+    def _fixup(self, front: int, end: int, agg_b: Any) -> None:
+        """One step of the reversal over ``front`` … ``end``. Combines before it changes anything."""
+        lft, rgt, acc, back, agg_ra = self._l, self._r, self._a, self._b, self._agg_ra
+        if front == back:  # the one value there may be is its own sum
+            lft = rgt = acc = back = end
+            agg_ra = agg_b = None
+        else:
+            slots, mask = self._queue.slots, self._queue.mask
+            if lft == back:  # flip
+                lft, acc, back = front, end, end
+                agg_ra, agg_b = agg_b, None
+            if lft == rgt:  # free ride
+                lft, rgt, acc = lft + 1, rgt + 1, acc + 1
+                agg_ra = slots[acc & mask] if acc != back else None
+            else:  # shrink l_L and l_R
+                to_b = self._combine(slots[lft & mask], agg_ra)
+                if acc != back:
+                    slots[(acc - 1) & mask] = self._combine(slots[(acc - 1) & mask], slots[acc & mask])
+                slots[lft & mask] = to_b
+                lft, acc = lft + 1, acc - 1
+        self._f, self._l, self._r, self._a, self._b, self._e = front, lft, rgt, acc, back, end
+        self._agg_ra, self._agg_b = agg_ra, agg_b
+
+    def _memo(self) -> Memo:
+        pointers = (self._f, self._l, self._r, self._a, self._b, self._e)
+        touched = {self._f, self._f + 1, self._l, self._a - 1, self._e - 1}
+        entries = [(position, self._queue.slots[position & self._queue.mask]) for position in touched]
+        return (pointers, entries, self._agg_ra, self._agg_b)
+
+    def _restore(self, memo: Memo) -> None:
+        pointers, touched, self._agg_ra, self._agg_b = memo
+        self._queue.make_room(self._f, self._e, self._f - pointers[0])
+        self._f, self._l, self._r, self._a, self._b, self._e = pointers
+        for position, partial in touched:
+            if self._f <= position < self._e:
+                self._queue.slots[position & self._queue.mask] = partial
+
+    def _check(self) -> None:
+        f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
+        assert f <= lft <= rgt <= acc <= b <= e
+        assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
+        agg_b = None
+        for val in self._queue.between(b, e):
+            agg_b = self._combine(agg_b, val)
+        assert alike(self._agg_b, agg_b)
+        agg_ra = None
+        for val in self._queue.between(rgt, acc) + self._queue.between(acc, min(acc + 1, b)):
+            agg_ra = self._combine(agg_ra, val)
+        assert alike(self._agg_ra, agg_ra)

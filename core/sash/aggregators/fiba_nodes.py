@@ -1,0 +1,212 @@
+"""The nodes of FiBA's tree, and all that can be done with a node without knowing where in the tree it hangs.
+
+    level 1    times [ 1    5    8 ]         The items of an inner node are its children, and times[i] is the
+               items [ │    │    │ ]         oldest time below items[i], so that a time is found by bisection.
+                   ┌───┘    │    └───┐       times[0] decides nothing, and at the old end lags behind.
+    level 0  [ 1  3  4 ] [ 5  5 ] [ 8  9 ]   The items of a leaf are the partials of its entries.
+             [ a  b  c ] [ d  e ] [ f  g ]
+
+Levels are counted from the leaves. Every node but the root has from ``most // 2`` to ``most`` items. A node
+beside the two outermost paths of the tree (`fiba_spine`) has an ``agg``, the sum of all below it, which the
+paper calls its up aggregate. ``STALE`` stands for one to be computed again; then those above it are stale
+too.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from functools import reduce
+from typing import Any
+
+from sash.aggregations.laws import alike
+
+__all__ = [
+    "STALE",
+    "Combine",
+    "Node",
+    "aggregates",
+    "boundary",
+    "check",
+    "count_nodes",
+    "cut",
+    "entries",
+    "measure",
+    "merged",
+    "range_parts",
+]
+
+Combine = Callable[[Any, Any], Any]
+
+
+class Stale(Enum):
+    """An enum, for that stays itself when it is copied or pickled; and no partial is one."""
+
+    STALE = "stale"
+
+
+STALE = Stale.STALE
+
+
+class Node:
+    """A leaf or an inner node; which of the two is known from the level at which it is met."""
+
+    __slots__ = ("agg", "items", "size", "times")
+
+    def __init__(self, times: list[Any], items: list[Any], level: int) -> None:
+        self.times = times
+        self.items = items
+        self.agg: Any = STALE
+        self.size = measure(items, level)
+
+    def put(self, at: int, nodes: Sequence[Node]) -> None:
+        """Put ``nodes``, which cover the same stretch of time, in place of the child ``at``."""
+        self.items[at : at + 1] = nodes
+        self.times[at + 1 : at + 1] = [node.times[0] for node in nodes[1:]]
+
+    def merge_first(self) -> None:
+        """Make one child of the first two, which is the second one, enlarged."""
+        node, sibling = self.items[:2]
+        sibling.times[:0] = node.times
+        sibling.items[:0] = node.items
+        del self.times[0], self.items[0]
+
+    def share_first(self, level: int) -> None:
+        """Move items of the second child, on ``level``, to the first, until that has as many or one more."""
+        node, sibling = self.items[:2]
+        moved = (len(sibling.items) - len(node.items) + 1) // 2
+        node.times += sibling.times[:moved]
+        node.items += sibling.items[:moved]
+        del sibling.times[:moved], sibling.items[:moved]
+        sibling.agg = STALE
+        sibling.size = measure(sibling.items, level)
+        self.times[1] = sibling.times[0]
+
+
+def measure(items: Sequence[Any], level: int) -> int:
+    """How many entries are in or below ``items``."""
+    return sum([item.size for item in items]) if level else len(items)
+
+
+def cut(times: list[Any], items: list[Any], level: int, most: int) -> list[Node]:
+    """As few nodes as can hold ``items``, equally full: if several, each has at least ``most // 2``."""
+    nodes: list[Node] = []
+    start = 0
+    for left in range(-(-len(items) // most), 0, -1):
+        end = start - (start - len(items)) // left
+        nodes.append(Node(times[start:end], items[start:end], level))
+        start = end
+    return nodes
+
+
+def merged(node: Node, level: int, times: list[Any], partials: list[Any], most: int) -> list[Node]:
+    """What takes the place of ``node`` when entries, sorted by time, are merged into it.
+
+    Each node that gets entries is made anew, once. The others are shared with the old tree, which is not
+    changed.
+    """
+    if not level:
+        return cut(*_sorted(node.times + times, node.items + partials), level, most)
+    new_times: list[Any] = []
+    new_items: list[Any] = []
+    done = start = 0
+    while start < len(times):
+        at = bisect_right(node.times, times[start], 1) - 1
+        end = bisect_left(times, node.times[at + 1], start + 1) if at + 1 < len(node.items) else len(times)
+        nodes = merged(node.items[at], level - 1, times[start:end], partials[start:end], most)
+        new_times += node.times[done:at] + [child.times[0] for child in nodes]
+        new_items += node.items[done:at] + nodes
+        done, start = at + 1, end
+    return cut(new_times + node.times[done:], new_items + node.items[done:], level, most)
+
+
+def _sorted(times: list[Any], partials: list[Any]) -> tuple[list[Any], list[Any]]:
+    order = sorted(range(len(times)), key=times.__getitem__)
+    return [times[i] for i in order], [partials[i] for i in order]
+
+
+def aggregate(node: Node, level: int, combine: Combine) -> Any:
+    """Compute the sum of all below a stale node; what is fresh below it is used as it is."""
+    node.agg = reduce(combine, aggregates(node.items, level, combine))
+    return node.agg
+
+
+def aggregates(items: list[Any], level: int, combine: Combine) -> list[Any]:
+    """The partials that items of a node on ``level`` stand for."""
+    if not level:
+        return items
+    return [aggregate(node, level - 1, combine) if node.agg is STALE else node.agg for node in items]
+
+
+def range_parts(node: Node, level: int, start: Any, end: Any, combine: Combine) -> list[Any]:
+    """Partials that add up to the entries with ``start <= time < end`` below ``node``, in order.
+
+    Two paths lead down to the two boundaries, and what is between them is taken in whole children. None of
+    these is on an outermost path of the tree, so each has its ``agg``.
+    """
+    while level:
+        first, last = boundary(node, start), boundary(node, end)
+        if first != last:
+            between = aggregates(node.items[first + 1 : last], level, combine)
+            older = _parts_from(node.items[first], level - 1, start, combine)
+            return older + between + _parts_before(node.items[last], level - 1, end, combine)
+        node = node.items[first]
+        level -= 1
+    return node.items[bisect_left(node.times, start) : bisect_left(node.times, end)]
+
+
+def boundary(node: Node, time: Any) -> int:
+    """The child of an inner node below which the entries before ``time`` end."""
+    return bisect_left(node.times, time, 1) - 1
+
+
+def _parts_from(node: Node, level: int, start: Any, combine: Combine) -> list[Any]:
+    groups: list[list[Any]] = []
+    while level:
+        at = boundary(node, start)
+        groups.append(aggregates(node.items[at + 1 :], level, combine))
+        node = node.items[at]
+        level -= 1
+    parts = node.items[bisect_left(node.times, start) :]
+    for group in reversed(groups):
+        parts += group
+    return parts
+
+
+def _parts_before(node: Node, level: int, end: Any, combine: Combine) -> list[Any]:
+    parts: list[Any] = []
+    while level:
+        at = boundary(node, end)
+        parts += aggregates(node.items[:at], level, combine)
+        node = node.items[at]
+        level -= 1
+    return parts + node.items[: bisect_left(node.times, end)]
+
+
+def entries(node: Node, level: int) -> Iterator[tuple[Any, Any]]:
+    """The entries below ``node`` as (time, partial), oldest first."""
+    if not level:
+        yield from zip(node.times, node.items, strict=True)
+        return
+    for child in node.items:
+        yield from entries(child, level - 1)
+
+
+def check(node: Node, level: int, most: int, combine: Combine) -> None:
+    """Assert what must hold of a node beside the spines and of all below it."""
+    assert most // 2 <= len(node.items) <= most
+    assert len(node.times) == len(node.items)
+    below = list(entries(node, level))
+    assert node.size == len(below)
+    assert node.agg is STALE or alike(node.agg, reduce(combine, [partial for _, partial in below]))
+    if level:
+        for time, child in zip(node.times, node.items, strict=True):
+            assert time == next(entries(child, level - 1))[0]
+            assert child.agg is not STALE or node.agg is STALE
+            check(child, level - 1, most, combine)
+
+
+def count_nodes(node: Node, level: int) -> int:
+    """How many nodes there are from ``node`` down."""
+    return 1 + sum(count_nodes(child, level - 1) for child in node.items) if level else 1

@@ -1,0 +1,122 @@
+"""What tests of sliding windows need, ours and users': the definition, and aggregations that count or fail.
+
+The definition is written as naively as it can be read; nothing here is fast.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from sash.aggregations.base import Aggregation
+
+__all__ = ["Counted", "Failing", "count_windows", "naive"]
+
+
+def count_windows(values: Sequence[Any], range_: int, slide: int = 1) -> list[list[Any]]:
+    """The full windows of W[range, slide]: window i has the values i·slide … i·slide + range - 1.
+
+    >>> count_windows("abcdefg", 4, 2)
+    [['a', 'b', 'c', 'd'], ['c', 'd', 'e', 'f']]
+    """
+    return [list(values[start : start + range_]) for start in range(0, len(values) - range_ + 1, slide)]
+
+
+def naive(aggregation: Aggregation, values: Sequence[Any]) -> Any:
+    """The result over ``values``, merged one after the other.
+
+    >>> import sash
+    >>> naive(sash.Concat(), ["a", "b", "c"])
+    'a,b,c'
+    """
+    total = None
+    for value in values:
+        total = aggregation.combine(total, aggregation.lift(value))
+    return aggregation.lower(total)
+
+
+class _Wrapped(Aggregation):
+    """An aggregation that behaves as another does."""
+
+    def __init__(self, inner: Aggregation) -> None:
+        self.inner = inner
+        self.columns = inner.columns
+        self.kind = inner.kind
+        self.commutative = inner.commutative
+        self.selective = inner.selective
+        self.empty = inner.empty
+        self._invert = inner._invert
+
+    @property
+    def name(self) -> str:
+        return f"{type(self).__name__} {self.inner.name}"
+
+    def lift(self, value: Any) -> Any:
+        return self.inner.lift(value)
+
+    def combine(self, a: Any, b: Any) -> Any:
+        self._before_combine()
+        return self.inner.combine(a, b)
+
+    def lower(self, partial: Any) -> Any:
+        return self.inner.lower(partial)
+
+    def invert(self, total: Any, oldest: Any) -> Any:
+        self._before_combine()
+        return self.inner.invert(total, oldest)
+
+    def _before_combine(self) -> None:
+        raise NotImplementedError
+
+
+class Counted(_Wrapped):
+    """Counts the calls of ``combine`` and ``invert``, by thread.
+
+    >>> import sash
+    >>> counted = Counted(sash.Max())
+    >>> window = sash.aggregators.Recalc(counted)
+    >>> window.insert_many([1, 2, 3]); window.query(), counted.calls
+    (3, 2)
+    """
+
+    def __init__(self, inner: Aggregation) -> None:
+        super().__init__(inner)
+        self._calls: Counter[int] = Counter()
+
+    def _before_combine(self) -> None:
+        self._calls[threading.get_ident()] += 1
+
+    @property
+    def calls(self) -> int:
+        """Calls so far, of all threads."""
+        return self._calls.total()
+
+    @property
+    def calls_here(self) -> int:
+        """Calls so far of the thread that asks."""
+        return self._calls[threading.get_ident()]
+
+
+class Failing(_Wrapped):
+    """Raises ``ArithmeticError`` at the ``fuse``-th call of ``combine`` or ``invert`` from now, once; 0: never.
+
+    >>> import sash
+    >>> failing = Failing(sash.Max())
+    >>> failing.fuse = 1
+    >>> failing.combine(1, 2)
+    Traceback (most recent call last):
+    ...
+    ArithmeticError: combine failed
+    >>> failing.combine(1, 2)
+    2
+    """
+
+    fuse = 0
+
+    def _before_combine(self) -> None:
+        if self.fuse:
+            self.fuse -= 1
+            if not self.fuse:
+                raise ArithmeticError("combine failed")

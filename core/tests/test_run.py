@@ -1,0 +1,154 @@
+"""The local runtime: queries over whole data sets, and what they say of bad ones."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import sash
+from sash.generate import smart_home
+from sash.testing import count_windows, naive
+
+ALGORITHMS = "auto sba pba recalc twostacks two_stacks_lite aba daba DABALite flatfat flatfit slideside".split()
+
+ROWS = st.lists(
+    st.fixed_dictionaries({"plug": st.sampled_from("ab"), "load": st.one_of(st.none(), st.integers(0, 9))}), max_size=40
+)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@given(rows=ROWS, r=st.integers(1, 8), data=st.data())
+def test_results_are_those_of_the_definition(
+    algorithm: str, rows: list[dict[str, Any]], r: int, data: st.DataObject
+) -> None:
+    s = data.draw(st.integers(1, r))
+    aggregates = {"all": sash.Collect("load"), "rows": sash.Count(), "who": sash.ArgMax("load", "plug")}
+    query = sash.Query(key="plug", windows=sash.sliding(r, s), aggregates=aggregates, algorithm=algorithm)
+    results = sash.run(query, rows)
+    for plug in "ab":
+        loads = [row["load"] for row in rows if row["plug"] == plug]
+        expected = [
+            {
+                "plug": plug,
+                "window_start": i * s,
+                "window_end": i * s + r,
+                "all": naive(sash.Collect(), window),
+                "rows": r,
+                "who": plug if any(load is not None for load in window) else None,
+            }
+            for i, window in enumerate(count_windows(loads, r, s))
+        ]
+        assert [row for row in results if row["plug"] == plug] == expected
+
+
+def test_columns_in_columns_out() -> None:
+    query = sash.Query(windows=sash.tumbling(2), aggregates={"total": sash.Sum("x"), "n": sash.Count()})
+    expected = {"window_start": [0, 2], "window_end": [2, 4], "total": [3, 7], "n": [2, 2]}
+    assert sash.run(query, {"x": [1, 2, 3, 4, 5]}) == expected
+    assert sash.run(query, {"x": np.array([1, 2, 3, 4, 5], dtype=np.int8), "unused": "?"}) == expected
+    assert sash.run(query, {"x": []}) == {name: [] for name in expected}
+
+
+def test_several_keys_and_none() -> None:
+    rows = [{"a": 1, "b": i % 2, "x": i} for i in range(4)]
+    by_two = sash.Query(key=["a", "b"], windows=sash.tumbling(2), aggregates={"last": sash.Last("x")})
+    assert [tuple(row.values()) for row in sash.run(by_two, rows)] == [(1, 0, 0, 2, 2), (1, 1, 0, 2, 3)]
+    count = sash.Query(windows=sash.tumbling(3), aggregates={"n": sash.Count()})
+    assert sash.run(count, rows) == [{"window_start": 0, "window_end": 3, "n": 3}]
+
+
+def test_results_are_in_the_order_of_completion() -> None:
+    query = sash.Query(key="k", windows=sash.sliding(2), aggregates={"all": sash.Collect("x")})
+    data = {"k": list("abab" + "b"), "x": [1, 2, 3, 4, 5]}
+    assert sash.run(query, data)["all"] == [[1, 3], [2, 4], [4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"windows": 10}, TypeError, "windows must be a window such as"),
+        ({"aggregates": {}}, TypeError, "at least one"),
+        ({"aggregates": {"peak": max}}, ValueError, "aggregate 'peak' must be an aggregation"),
+        ({"aggregates": {"peak": sash.Max()}}, ValueError, r"aggregate 'peak': Max\(\) names no column"),
+        ({"aggregates": {"k": sash.Max("x")}}, ValueError, "aggregate 'k' has the name of another column"),
+        ({"aggregates": {"window_end": sash.Max("x")}}, ValueError, "'window_end' has the name of another"),
+        ({"key": 3}, TypeError, "key must be a column name"),
+    ],
+)
+def test_queries_that_are_none(change: dict[str, Any], error: type[Exception], words: str) -> None:
+    good: dict[str, Any] = {"windows": sash.sliding(2), "aggregates": {"peak": sash.Max("x")}, "key": "k"}
+    with pytest.raises(error, match=words):
+        sash.Query(**good | change)
+
+
+def test_windows_that_are_none() -> None:
+    with pytest.raises(ValueError, match="range 2 is below slide 3"):
+        sash.sliding(2, 3)
+    with pytest.raises(TypeError, match="range='1h': windows on time are not built yet"):
+        sash.sliding("1h", "1m")  # type: ignore[arg-type]
+
+
+def _query(**change: Any) -> sash.Query:
+    default: dict[str, Any] = {"windows": sash.sliding(2), "aggregates": {"total": sash.Sum("x")}}
+    return sash.Query(**default | change)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "words"),
+    [
+        ({"y": [1]}, KeyError, "column 'x' is not in the data, which has 'y'"),
+        ([{"x": 1}, {"y": 2}], KeyError, "row 1 has no column 'x'; it has 'y'"),
+        ([{"x": 1}, {"x": "two"}], TypeError, r"row 1: Sum\('x'\) cannot aggregate 'two' of type str"),
+    ],
+)
+def test_bad_data_is_told_by_row_and_column(data: Any, error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        sash.run(_query(), data)
+
+
+def test_columns_of_different_lengths() -> None:
+    with pytest.raises(ValueError, match=r"different lengths: \{'k': 1, 'x': 2\}"):
+        sash.run(_query(key="k"), {"k": [1], "x": [1, 2]})
+
+
+def test_an_unknown_algorithm() -> None:
+    with pytest.raises(ValueError, match=r"algorithm must be 'auto' or one of 'sba', 'pba', .*; got 'quantum'"):
+        sash.explain(_query(algorithm="quantum"))
+
+
+def test_an_algorithm_that_cannot_serve_an_aggregate() -> None:
+    with pytest.raises(TypeError, match="SubtractOnEvict needs an invertible aggregation"):
+        sash.run(_query(algorithm="subtractonevict", aggregates={"peak": sash.Max("x")}), {"x": [1]})
+
+
+def test_explain_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+    native = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
+    text = sash.explain(_query(windows=sash.sliding(10_000, 3), aggregates={"peak": native}))
+    assert "PBA: a second thread helps: 2 cores, chunks of 2501 slices" in text
+    assert "3333 of 3 values a window and 1 values" in text
+    assert "one more for the begun slice" in text
+    assert "DABA: as asked for" in sash.explain(_query(algorithm="daba"))
+
+
+def test_the_generated_stream_is_the_same_every_time() -> None:
+    a, b = smart_home(1000), smart_home(1000)
+    assert all((a[name] == b[name]).all() for name in a)
+    assert len(set(a["plug"].tolist())) == 14 and (np.diff(a["ts"]) >= 0).all()
+    with pytest.raises(ValueError, match="plugs at least 1"):
+        smart_home(10, plugs=0)
+
+
+@pytest.mark.parametrize("arguments", [[], ["--slide=7", "--range=100", "--algorithm=daba"], ["--rows=10"]])
+def test_the_demo_runs(arguments: list[str]) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "sash.demo", "--rows=20000", *arguments], capture_output=True, text=True, check=True
+    )
+    assert "rows/s" in shown.stdout and "recomputed from scratch, are the same" in shown.stdout
+    assert not shown.stderr
