@@ -98,7 +98,7 @@ class Aggregation:
         """The partial of one value; ``None`` (null) lifts to the identity."""
         if value is None:
             return None
-        if isinstance(value, _NUMPY_SCALARS):
+        if isinstance(value, _NUMPY_SCALARS) and not isinstance(value, np.timedelta64):
             value = value.item()  # Python's own integers do not wrap around, and its floats are faster
         try:
             return self._lift(value)

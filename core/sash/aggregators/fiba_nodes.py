@@ -107,7 +107,7 @@ def merged(node: Node, level: int, times: list[Any], partials: list[Any], most: 
     changed.
     """
     if not level:
-        return cut(*_sorted(node.times + times, node.items + partials), level, most)
+        return cut(*_merged_entries(node, times, partials), level, most)
     new_times: list[Any] = []
     new_items: list[Any] = []
     done = start = 0
@@ -121,9 +121,17 @@ def merged(node: Node, level: int, times: list[Any], partials: list[Any], most: 
     return cut(new_times + node.times[done:], new_items + node.items[done:], level, most)
 
 
-def _sorted(times: list[Any], partials: list[Any]) -> tuple[list[Any], list[Any]]:
-    order = sorted(range(len(times)), key=times.__getitem__)
-    return [times[i] for i in order], [partials[i] for i in order]
+def _merged_entries(leaf: Node, times: list[Any], partials: list[Any]) -> tuple[list[Any], list[Any]]:
+    new_times, new_items = leaf.times[:], leaf.items[:]
+    at = 0
+    for done, time in enumerate(times):
+        at = bisect_right(new_times, time, at)
+        if at == len(new_times):
+            return new_times + times[done:], new_items + partials[done:]
+        new_times.insert(at, time)
+        new_items.insert(at, partials[done])
+        at += 1
+    return new_times, new_items
 
 
 def aggregate(node: Node, level: int, combine: Combine) -> Any:

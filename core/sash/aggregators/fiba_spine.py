@@ -92,14 +92,11 @@ class Spine(ABC):
 
         The sums further out are still those of the same entries, unless what was cut off went to the root.
         """
-        moved = sum([len(node.items) for node in nodes]) - len(nodes[self.outer].items)
-        if level + 1 == len(self.sums) or len(self.sums[level]) < moved:
+        if level + 1 == len(self.sums):
+            self.keep(level + 1, 0)
             self.keep(level, 0)
         else:
-            del self.sums[level][:moved]
-        if level + 1 == len(self.sums):
-            self.nodes[level + 1].agg = STALE
-        else:
+            del self.sums[level][: sum([len(node.items) for node in nodes]) - len(nodes[self.outer].items)]
             self.dirty = max(self.dirty, level + 1)
 
     def width(self, level: int) -> int:
