@@ -1,12 +1,12 @@
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format bench lock wheel clean
+.PHONY: help venv demo test lint format bench bench-rolling lock wheel clean
 
 python := .venv/bin/python
-# What is passed on to the command of demo, test, bench and lock, as in: make test ARGS="-k daba"
+# What is passed on to the command of demo, test, both benches and lock, as in: make test ARGS="-k daba"
 ARGS ?=
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'PYTHON=... chooses the interpreter (3.11 or 3.12), ARGS=... is passed on.'
 
 venv: ## make .venv with everything in it, if it is not up to date
@@ -31,6 +31,9 @@ format: venv ## mend style where that can be done by a program
 
 bench: venv ## compare the merging algorithms
 	@$(python) experiments/bench_aggregators.py $(ARGS)
+
+bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
+	@$(python) experiments/bench_rolling.py $(ARGS)
 
 # In an environment of its own: .venv cannot be made while pyproject.toml and constraints.txt contradict each other.
 # setuptools builds those dependencies that come as source only.

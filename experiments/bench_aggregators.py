@@ -55,6 +55,7 @@ def fifo(algorithm: type[Any], aggregation: sash.Aggregation, values: list[Any])
 def fiba(aggregation: sash.Aggregation, values: list[Any]) -> Slide:
     window = FiBA(aggregation)
     window.insert_many_at(enumerate(values))
+    window.query()
     clock = len(values)
 
     def slide(value: Any) -> None:

@@ -45,6 +45,7 @@ from sash.aggregations import (
 from sash.chunks import optimal_chunk, optimal_chunk_time
 from sash.plan import explain
 from sash.query import Query
+from sash.rolling import PerformanceWarning, Rolling, rolling, rolling_by
 from sash.run import run
 from sash.windows import sliding, tumbling
 
@@ -73,10 +74,12 @@ __all__ = [
     "Min",
     "MinCount",
     "MomentSketch",
+    "PerformanceWarning",
     "PopulationStdDev",
     "Quantile",
     "QuantileSketch",
     "Query",
+    "Rolling",
     "SampleStdDev",
     "Sum",
     "__version__",
@@ -86,6 +89,8 @@ __all__ = [
     "explain",
     "optimal_chunk",
     "optimal_chunk_time",
+    "rolling",
+    "rolling_by",
     "run",
     "sliding",
     "tumbling",

@@ -129,7 +129,7 @@ def machine(case: Case, min_arity: int) -> type[RuleBasedStateMachine]:
 
 
 ORDERED = [case for case in CASES if str(case) in ("Collect", "Concat", "Max", "matrix_product")]
-MATRIX = [(case, 2, 4) for case in CASES if case not in ORDERED] + [(c, a, 12) for c in ORDERED for a in ARITIES]
+MATRIX = [(case, 2, 3) for case in CASES if case not in ORDERED] + [(c, a, 9) for c in ORDERED for a in ARITIES]
 
 
 @pytest.mark.parametrize(("case", "min_arity", "examples"), MATRIX, ids=str)
@@ -190,7 +190,7 @@ def thrash(window: FiBA) -> Iterator[None]:
             yield
 
 
-@pytest.mark.parametrize("min_arity", ARITIES)
+@pytest.mark.parametrize("min_arity", [2, 4])
 @pytest.mark.parametrize("pattern", [sawtooth, grow_in_the_middle, grow_backwards_and_drain, load_and_cut, thrash])
 @pytest.mark.parametrize("every", [1, 5])
 def test_growing_and_shrinking_windows(pattern: Callable[[FiBA], Iterator[None]], min_arity: int, every: int) -> None:
@@ -202,17 +202,46 @@ def test_growing_and_shrinking_windows(pattern: Callable[[FiBA], Iterator[None]]
             window._check()
 
 
-def test_equal_times_stay_in_order_of_arrival() -> None:
-    window = FiBA(sash.Concat(separator=""), 2)
-    for value in "abcdefghij":
-        window.insert_at(1, value)
-    window.insert_many_at([(1, "k"), (0, "x"), (1, "l"), (2, "y"), (0, "z")])
-    window.insert_at(1, "m")
-    assert window.query() == "xzabcdefghijklmy"
-    assert window.range_query(1, 2) == "abcdefghijklm"
-    assert window.evict_until(1) == 2
-    assert window.evict_until(1) == 0
-    assert window.query() == "abcdefghijklmy"
+@pytest.mark.parametrize("n", [1, 4, 9, 20, 33])
+@pytest.mark.parametrize("loaded", ["at once", "one by one"])
+def test_one_change_at_every_place(n: int, loaded: str) -> None:
+    """After a query everything is computed, so whatever a change forgets to mark shows."""
+    for place in range(-1, n):
+        changes: list[list[tuple[float, Any]]] = [[(place + 0.5, i) for i in range(m)] for m in (1, 2, 5, 12)]
+        for change in [*changes, [(place, "a"), (place + 2, "b")], None]:
+            window, oracle = FiBA(sash.Collect(), 2), Sorted(sash.Collect())
+            for time in range(n):
+                oracle.insert_at(time, -time)
+                if loaded == "one by one":
+                    window.insert_at(time, -time)
+                    window.query()
+            if loaded == "at once":
+                window.insert_many_at(oracle.entries)
+                window.query()
+            if change is None:
+                assert window.evict_until(place + 0.5) == oracle.evict_until(place + 0.5)
+            elif len(change) == 1:
+                window.insert_at(*change[0])
+                oracle.insert_at(*change[0])
+            else:
+                window.insert_many_at(change)
+                oracle.insert_many_at(change)
+            window._check()
+            assert window.query() == oracle.query()
+
+
+@pytest.mark.parametrize("younger", [0, 1, 4, 20])
+def test_equal_times_stay_in_order_of_arrival(younger: int) -> None:
+    for equal in range(25):
+        window = FiBA(sash.Concat(separator=""), 2)
+        window.insert_many_at([(1, "a")] * equal + [(2, "y")] * younger + [(0, "x")])
+        window.insert_at(1, "b")
+        window.insert_many_at([(1, "c"), (0, "x"), (1, "d")])
+        assert window.query() == "xx" + equal * "a" + "bcd" + younger * "y"
+        assert window.range_query(1, 2) == equal * "a" + "bcd"
+        assert window.evict_until(1) == 2
+        assert window.evict_until(1) == 0
+        assert window.query() == equal * "a" + "bcd" + younger * "y"
 
 
 def test_nulls_are_entries() -> None:
@@ -312,13 +341,13 @@ def worst(min_arity: int, n: int) -> float:
     return 6 * min_arity * (math.log(n, min_arity) + 2)
 
 
-SIZES = [2**8, 2**10, 2**13]
+SIZES = [2**8, 2**10, 2**12]
 FILLINGS = ["in order", "shuffled", "bulk"]
 
 
 @pytest.mark.parametrize("min_arity", ARITIES)
 @pytest.mark.parametrize("how", FILLINGS)
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [SIZES[0], SIZES[-1]])
 def test_the_ends_are_constant_amortised_and_logarithmic_at_worst(min_arity: int, n: int, how: str) -> None:
     counted = Counted(sash.Max())
     window = filled(counted, min_arity, n, how)
@@ -334,6 +363,18 @@ def test_the_ends_are_constant_amortised_and_logarithmic_at_worst(min_arity: int
         window.evict()
 
     assert sum(costs(window, counted, [slide] * 1000)) <= (6 + 6 - 2) * 1000  # with one query for the two
+
+
+@pytest.mark.parametrize("min_arity", ARITIES)
+def test_windows_of_every_small_size(min_arity: int) -> None:
+    for n in range(2, 12 * min_arity):
+        counted = Counted(sash.Max())
+        window = filled(counted, min_arity, n, "in order")
+        for pattern in ("+-", "++--", "+++++-----"):
+            steps = [insert(1e6) if step == "+" else FiBA.evict for step in pattern * 10]
+            spent = costs(window, counted, steps)
+            assert sum(spent) <= 6 * len(spent) + worst(min_arity, n) or n <= 2 * min_arity
+            assert max(spent) <= max(worst(min_arity, n), n)
 
 
 @pytest.mark.parametrize("min_arity", ARITIES)

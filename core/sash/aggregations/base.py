@@ -24,11 +24,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-__all__ = ["Aggregation", "Kind"]
+__all__ = ["Aggregation", "Functions", "Kind"]
 
 
 _NUMPY_SCALARS = (np.number, np.bool_)
@@ -40,6 +40,16 @@ class Kind(Enum):
     DISTRIBUTIVE = "distributive"
     ALGEBRAIC = "algebraic"
     HOLISTIC = "holistic"
+
+
+class Functions(NamedTuple):
+    """What the columnar path compiles: on real values and partials only, like those that an aggregation defines."""
+
+    lift: Callable[..., Any]
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any], Any]
+    guarded: bool = False
+    """Whether the last part of a result tells that the others are out of their type's range."""
 
 
 class Aggregation:
@@ -60,6 +70,10 @@ class Aggregation:
     """How many input columns it reads."""
     fields: ClassVar[tuple[str, ...]] = ()
     """The names of the parts of a result that has several, else empty."""
+    result_column: ClassVar[int | None] = None
+    """Which input column a result is a value of, if it is: the result then has that column's type."""
+    _lifts_rows: ClassVar[bool] = True
+    """Whether ``_lift`` of several columns takes them as one tuple; else as several arguments."""
     empty: Any = None
     """The result of a window without values."""
     identity: ClassVar[None] = None
@@ -122,6 +136,10 @@ class Aggregation:
         if self._invert is None:
             raise TypeError(f"{self!r} is not invertible")
         return total if oldest is None else self._invert(total, oldest)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        """Its functions to be compiled for a column of a NumPy ``kind`` ("i", "u", "f"), ``clean`` if without NaN."""
+        return Functions(self._lift, self._combine, self._lower)
 
     def _arguments(self) -> dict[str, Any]:
         """The constructor's keyword arguments: what tells two instances of a class apart besides their columns."""

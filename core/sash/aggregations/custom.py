@@ -46,6 +46,8 @@ class _Custom(Aggregation):
 class _CustomOfSeveral(_Custom):
     """``lift`` gets one argument a column; a row in which any of them is null is skipped."""
 
+    _lifts_rows = False
+
     def lift(self, value: Any) -> Any:
         values = tuple(value)
         if len(values) != self.arity:

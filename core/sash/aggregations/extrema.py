@@ -1,14 +1,15 @@
 """Smallest and largest: the value, how often it occurs, and where.
 
 NaN wins over every number, in both directions, as in NumPy; among equals the first in order wins. Values need an
-order (``<``) and nothing else, so text and timestamps work too.
+order (``<``) and nothing else, so text and timestamps work too. Columns without NaN have functions of their own, which
+a processor does in one instruction.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.base import Aggregation, Functions, Kind
 
 __all__ = ["ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount"]
 
@@ -18,15 +19,19 @@ def _same(value: Any) -> Any:
 
 
 def _larger(a: Any, b: Any) -> Any:
-    if a != a:
-        return a
-    return b if b > a or b != b else a
+    return a if a >= b or a != a else b
 
 
 def _smaller(a: Any, b: Any) -> Any:
-    if a != a:
-        return a
-    return b if b < a or b != b else a
+    return a if a <= b or a != a else b
+
+
+def _larger_clean(a: Any, b: Any) -> Any:
+    return b if b > a else a
+
+
+def _smaller_clean(a: Any, b: Any) -> Any:
+    return b if b < a else a
 
 
 class Max(Aggregation):
@@ -37,11 +42,15 @@ class Max(Aggregation):
     Max('load')
     """
 
+    result_column = 0
     commutative = True
     selective = True
     _lift = staticmethod(_same)
     _combine = staticmethod(_larger)
     _lower = staticmethod(_same)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        return Functions(_same, _larger_clean if clean else _larger, _same)
 
 
 class Min(Aggregation):
@@ -53,11 +62,15 @@ class Min(Aggregation):
     nan
     """
 
+    result_column = 0
     commutative = True
     selective = True
     _lift = staticmethod(_same)
     _combine = staticmethod(_smaller)
     _lower = staticmethod(_same)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        return Functions(_same, _smaller_clean if clean else _smaller, _same)
 
 
 def _value_once(value: Any) -> tuple[Any, int]:
@@ -122,19 +135,24 @@ def _pair(value: Any) -> tuple[Any, Any]:
 
 
 def _larger_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    if a[0] != a[0]:
-        return a
-    return b if b[0] > a[0] or b[0] != b[0] else a
+    return a if a[0] >= b[0] or a[0] != a[0] else b
 
 
 def _smaller_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    if a[0] != a[0]:
-        return a
-    return b if b[0] < a[0] or b[0] != b[0] else a
+    return a if a[0] <= b[0] or a[0] != a[0] else b
+
+
+def _larger_first_clean(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return b if b[0] > a[0] else a
+
+
+def _smaller_first_clean(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return b if b[0] < a[0] else a
 
 
 class _Arg(Aggregation):
     arity = 2
+    result_column = 1
     kind = Kind.ALGEBRAIC
     selective = True
     _lift = staticmethod(_pair)
@@ -161,6 +179,9 @@ class ArgMax(_Arg):
 
     _combine = staticmethod(_larger_first)
 
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        return Functions(_pair, _larger_first_clean if clean else _larger_first, _second)
+
 
 class ArgMin(_Arg):
     """``ArgMin(measure, argument)``: the argument of the row with the smallest measure, the first of them if several.
@@ -174,3 +195,6 @@ class ArgMin(_Arg):
     """
 
     _combine = staticmethod(_smaller_first)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        return Functions(_pair, _smaller_first_clean if clean else _smaller_first, _second)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from sash.aggregations.base import Aggregation, Kind
-from sash.aggregations.extrema import _larger, _smaller
+from sash.aggregations.base import Aggregation, Functions, Kind
+from sash.aggregations.extrema import _larger, _larger_clean, _smaller, _smaller_clean
 
 __all__ = ["M4", "Collect", "CollectDistinct", "Concat", "First", "Last", "M4Result"]
 
@@ -35,6 +35,7 @@ class First(Aggregation):
     'a'
     """
 
+    result_column = 0
     selective = True
     _lift = staticmethod(_same)
     _combine = staticmethod(_older)
@@ -50,6 +51,7 @@ class Last(Aggregation):
     'b'
     """
 
+    result_column = 0
     selective = True
     _lift = staticmethod(_same)
     _combine = staticmethod(_younger)
@@ -164,6 +166,10 @@ def _merge_four(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
     return (_smaller(a[0], b[0]), _larger(a[1], b[1]), a[2], b[3])
 
 
+def _merge_four_clean(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    return (_smaller_clean(a[0], b[0]), _larger_clean(a[1], b[1]), a[2], b[3])
+
+
 def _to_m4(partial: tuple[Any, ...]) -> M4Result:
     return M4Result(*partial)
 
@@ -179,6 +185,10 @@ class M4(Aggregation):
 
     kind = Kind.ALGEBRAIC
     fields = M4Result._fields
+    result_column = 0
     _lift = staticmethod(_four)
     _combine = staticmethod(_merge_four)
     _lower = staticmethod(_to_m4)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        return Functions(_four, _merge_four_clean if clean else _merge_four, _same)

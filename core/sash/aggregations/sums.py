@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.base import Aggregation, Functions, Kind
 
 __all__ = ["GeometricMean", "Mean", "Sum"]
 
@@ -64,6 +64,33 @@ def _lower(partial: Partial) -> Any:
     return hi + lo
 
 
+def _same(value: Any) -> Any:
+    return value
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _halves(value: Any) -> tuple[Any, Any]:
+    """An integer of 64 bits in two, with room in both for the sum of a window's."""
+    return (value >> 32, value & 0xFFFFFFFF)
+
+
+def _add_halves(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return (a[0] + b[0], a[1] + b[1])
+
+
+def _whole_signed(partial: tuple[Any, Any]) -> tuple[Any, bool]:
+    high = partial[0] + (partial[1] >> 32)
+    return ((high << 32) | (partial[1] & 0xFFFFFFFF), high < -(1 << 31) or high >= 1 << 31)
+
+
+def _whole_unsigned(partial: tuple[Any, Any]) -> tuple[Any, bool]:
+    high = partial[0] + (partial[1] >> 32)
+    return ((high << 32) | (partial[1] & 0xFFFFFFFF), high >= 1 << 32)
+
+
 class Sum(Aggregation):
     """The sum, in twice the precision of a float, about 10 flops a combine. Distributive, commutative, invertible.
 
@@ -79,6 +106,12 @@ class Sum(Aggregation):
     _combine = staticmethod(_combine)
     _lower = staticmethod(_lower)
     _invert = staticmethod(_invert)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        """Nothing is subtracted from a column's sums, so plain floats do; integers that overflow are told."""
+        if kind == "f":
+            return Functions(_same, _plus, _same)
+        return Functions(_halves, _add_halves, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
 
 
 def _lift_counted(value: Any) -> Partial:
@@ -98,6 +131,26 @@ def _lower_mean(partial: Partial) -> Any:
     return _lower(partial[1:]) / partial[0]
 
 
+def _counted(value: Any) -> tuple[int, Any]:
+    return (1, value)
+
+
+def _mean(partial: tuple[int, Any]) -> Any:
+    return partial[1] / partial[0]
+
+
+def _counted_halves(value: Any) -> tuple[int, Any, Any]:
+    return (1, value >> 32, value & 0xFFFFFFFF)
+
+
+def _add_counted_halves(a: tuple[int, Any, Any], b: tuple[int, Any, Any]) -> tuple[int, Any, Any]:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def _mean_of_halves(partial: tuple[int, Any, Any]) -> Any:
+    return (partial[1] * 4294967296.0 + partial[2]) / partial[0]
+
+
 class Mean(Aggregation):
     """The arithmetic mean: a :class:`Sum` and a count. Algebraic, commutative, invertible.
 
@@ -113,6 +166,11 @@ class Mean(Aggregation):
     _combine = staticmethod(_combine_counted)
     _lower = staticmethod(_lower_mean)
     _invert = staticmethod(_invert_counted)
+
+    def columnar(self, kind: str, clean: bool) -> Functions:
+        if kind == "f":
+            return Functions(_counted, _add_halves, _mean)
+        return Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
 
 
 def _lift_log(value: Any) -> Partial:

@@ -35,11 +35,12 @@ class FiBA:
 
     - insert_at ≤ 4µ log_µ(d + 1) + 6 amortised, so 6 in order, and evict ≤ 6 amortised;
     - insert_many_at of m values ≤ 4µ(m log_µ(d / m + 1) + m + log_µ(d + 1)) amortised;
-    - evict_until, however many entries it removes, and each of the others at worst ≤ 6µ(log_µ n + 2);
+    - evict_until, however many entries it removes, and at worst insert_at and evict ≤ 6µ(log_µ n + 2);
     - query alone ≤ 2, range_query alone ≤ 4µ(log_µ n + 1).
 
-    What operations without queries between them leave undone, the next query does; together they cost no
-    more. Holds at most n(1 + 1/(µ - 1)) + 4µ(log_µ n + 1) partials.
+    A window of up to 2µ entries is a single leaf, and a query after a change merges it anew: n - 1. What
+    operations without queries between them leave undone, the next query does; together they cost no more.
+    Holds at most n(1 + 1/(µ - 1)) + 4µ(log_µ n + 1) partials.
 
     >>> import sash
     >>> window = sash.aggregators.FiBA(sash.Concat())
@@ -144,7 +145,9 @@ class FiBA:
     def evict_until(self, time: Any) -> int:
         """Remove the entries whose time is less than ``time``; returns how many they were.
 
-        A window over the event times [start, end) keeps those from ``start`` on: ``evict_until(start)``.
+        A window over the event times [start, end) keeps those from ``start`` on: ``evict_until(start)``. They
+        are cut off along one path of the tree; only Python's freeing of them takes time in proportion to
+        their number.
         """
         late = self._is_late(time)
         if not self._length or not self.oldest < time:

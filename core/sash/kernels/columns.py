@@ -1,0 +1,103 @@
+"""Columns as users have them, made ready for the kernels: types, nulls, timestamps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+
+__all__ = ["Columns", "as_columns", "as_result"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Columns(NamedTuple):
+    """Arrays of one length, which rows are null (None: none is), and the type that results are to have."""
+
+    arrays: tuple[Array, ...]
+    nulls: Array | None
+    result_type: np.dtype[Any] | None
+
+    @property
+    def dtypes(self) -> tuple[np.dtype[Any], ...]:
+        return tuple(array.dtype for array in self.arrays)
+
+
+def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Columns:
+    """Check what the user gave and name what is wrong with it."""
+    if len(values) != aggregation.arity:
+        many = f"{aggregation.arity} column{'s' * (aggregation.arity != 1)}"
+        raise TypeError(f"{aggregation!r} reads {many}, given as a tuple of arrays; got {len(values)}")
+    masks = [np.asarray(mask, dtype=bool)] if mask is not None else []
+    arrays: list[Array] = []
+    for place, column in enumerate(values):
+        array = np.asanyarray(column)
+        if array.ndim != 1:
+            raise ValueError(f"column {place} must have one dimension; it has the shape {array.shape}")
+        first = place == 0 or not aggregation._lifts_rows  # a null argument of ArgMax is a value like any other
+        if first and isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
+            masks.append(np.ma.getmaskarray(array))
+        array = np.asarray(array)
+        if first and array.dtype.kind in "mM" and np.isnat(array).any():
+            masks.append(np.isnat(array))
+        arrays.append(_numbers(aggregation, array, place))
+    lengths = {len(array) for array in [*arrays, *masks]}
+    if len(lengths) > 1:
+        raise ValueError(f"columns and mask must be of one length; got {sorted(lengths)}")
+    skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
+    nulls = np.logical_or.reduce(masks) if masks and skips else None
+    kept = nulls if nulls is not None and nulls.any() else None
+    return Columns(tuple(arrays), kept, _result_type(aggregation, values))
+
+
+def _numbers(aggregation: Aggregation, array: Array, place: int) -> Array:
+    """Of a type that kernels know; timestamps as the integers that they are made of."""
+    if array.dtype.kind in "mM":
+        if aggregation.result_column is None and aggregation.name != "Count":
+            raise TypeError(
+                f"column {place} is of type {array.dtype}, which {aggregation!r} cannot aggregate: convert it"
+            )
+        native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+        return native.view(np.int64)
+    if array.dtype == np.bool_ and aggregation.result_column is None:
+        return array.view(np.uint8)
+    if array.dtype == np.float16:
+        return array.astype(np.float32)
+    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def _result_type(aggregation: Aggregation, values: Sequence[Any]) -> np.dtype[Any] | None:
+    if aggregation.result_column is None:
+        kind = np.asanyarray(values[0]).dtype.kind
+        # kernels hold the halves of an unsigned sum in signed integers, the bits are the same
+        return np.dtype(np.uint64) if kind == "u" and aggregation.columnar(kind, True).guarded else None
+    dtype = np.asanyarray(values[aggregation.result_column]).dtype
+    return dtype if dtype.kind in "mM" else None
+
+
+def as_result(
+    aggregation: Aggregation, out: Sequence[Array], nulls: Array, kind: np.dtype[Any] | None, guarded: bool
+) -> Any:
+    """The arrays that kernels filled as the user gets them."""
+    if guarded:
+        *out, beyond = out
+        if len(nulls):
+            beyond &= ~nulls
+        if beyond.any():
+            raise OverflowError(
+                f"{aggregation!r}: result {int(beyond.argmax())} of this call does not fit {kind or out[0].dtype}; "
+                "convert the column to float64"
+            )
+    parts = [array.view(kind) if kind is not None else array for array in out]
+    if nulls.any():
+        if aggregation.empty is not None:
+            for part in parts:
+                part[nulls] = aggregation.empty
+        else:
+            parts = [np.ma.MaskedArray(part, nulls) for part in parts]
+    if aggregation.fields:
+        return tuple(parts)
+    return parts[0]

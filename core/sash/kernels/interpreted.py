@@ -1,0 +1,64 @@
+"""The same windows row by row, for what cannot be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+from sash.aggregators.two_stacks_lite import TwoStacksLite
+from sash.kernels.columns import Columns
+
+__all__ = ["Interpreted"]
+
+
+class Interpreted:
+    """Two-Stacks Lite led over a count window."""
+
+    seconds = 0.0
+
+    def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool) -> None:
+        self.aggregation = aggregation
+        self.range = range_
+        self.slide = slide
+        self.early = early
+        self.window = TwoStacksLite(aggregation)
+        self.count = 0
+
+    def feed(self, batch: Columns, windows: int) -> Any:
+        """Run a batch that completes so many windows."""
+        results = [self.window.query() for value in self._values(batch) if self._completes(value)]
+        if self.aggregation.fields:
+            parts = zip(*results, strict=True) if results else [()] * len(self.aggregation.fields)
+            return tuple(_as_array(list(part)) for part in parts)
+        return _as_array(results)
+
+    def _completes(self, value: Any) -> bool:
+        if len(self.window) == self.range:
+            self.window.evict()
+        self.window.insert(value)
+        self.count += 1
+        return (self.count - self.range) % self.slide == 0 and (self.early or self.count >= self.range)
+
+    def _values(self, batch: Columns) -> Iterator[Any]:
+        columns = [array.tolist() for array in batch.arrays]
+        rows = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
+        if batch.nulls is None:
+            return iter(rows)
+        none = None if len(columns) == 1 else (None,) * len(columns)
+        return (none if null else row for row, null in zip(rows, batch.nulls.tolist(), strict=True))
+
+
+def _as_array(results: list[Any]) -> Any:
+    """Numbers as an array of numbers, masked where they are null; all else as an array of objects."""
+    kinds = {type(result) for result in results if result is not None}
+    if kinds <= {bool} or kinds <= {int, float}:
+        if None not in results:
+            return np.array(results)
+        if kinds:
+            return np.ma.MaskedArray([0 if r is None else r for r in results], [r is None for r in results])
+    objects = np.empty(len(results), object)
+    objects[:] = results
+    return objects

@@ -1,0 +1,389 @@
+"""Columns: compiled kernels against the definition, for every type, mask, cut and layout."""
+
+from __future__ import annotations
+
+import math
+import os
+import subprocess
+import sys
+import threading
+import tracemalloc
+import warnings
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.aggregations.laws import alike
+from sash.testing import count_windows, naive
+
+COMPILED = [
+    sash.Count(),
+    sash.Sum(),
+    sash.Min(),
+    sash.Max(),
+    sash.Mean(),
+    sash.GeometricMean(),
+    sash.MinCount(),
+    sash.MaxCount(),
+    sash.SampleStdDev(),
+    sash.PopulationStdDev(),
+    sash.First(),
+    sash.Last(),
+    sash.M4(),
+    sash.aggregation(
+        lift=lambda v: (v, v),
+        combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+        lower=lambda p: p[1] - p[0],
+        name="spread",
+    ),
+    # an order that shows: the digits of a number, and how many they are
+    sash.aggregation(
+        lift=lambda v: (int(v) % 10, 10),
+        combine=lambda a, b: ((a[0] * b[1] + b[0]) % 1000003, a[1] * b[1] % 1000003),
+        lower=lambda p: p[0],
+        name="digits",
+    ),
+]
+SHAPES = [(1, 1), (2, 1), (5, 1), (8, 1), (6, 2), (7, 2), (7, 3), (4, 3), (5, 5), (9, 4)]
+
+
+def as_rows(result: Any) -> list[Any]:
+    """Results as a list, nulls as None, several parts as tuples."""
+    if isinstance(result, tuple):
+        rows = zip(*map(as_rows, result), strict=True)
+        return [None if all(part is None for part in row) else row for row in rows]
+    return list(result.tolist())
+
+
+def early_windows(values: list[Any], r: int, s: int) -> list[list[Any]]:
+    """The windows that are not yet full: those that end before the first full one does, on the same grid."""
+    ends = [end for end in range(1, min(r, len(values) + 1)) if (end - r) % s == 0]
+    return [values[:end] for end in ends]
+
+
+def expected(aggregation: sash.Aggregation, values: list[Any], r: int, s: int, partial: bool) -> list[Any]:
+    windows = (early_windows(values, r, s) if partial else []) + count_windows(values, r, s)
+    return [tuple(y) if isinstance(y := naive(aggregation, window), tuple) else y for window in windows]
+
+
+def agree(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(map(alike, a, b))
+
+
+PLAIN = st.integers(0, 9).map(float)
+NUMBERS = st.one_of(st.integers(-9, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, 0.5]))
+
+
+@pytest.mark.parametrize("aggregation", COMPILED, ids=lambda a: a.name)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_columns_give_the_rows_of_the_definition_however_they_are_cut(
+    aggregation: sash.Aggregation, data: st.DataObject
+) -> None:
+    kind = PLAIN if aggregation.name in ("digits", "spread") else NUMBERS  # whose combine is none with NaN
+    values = data.draw(st.lists(kind, max_size=60))
+    r, s = data.draw(st.sampled_from(SHAPES))
+    partial = data.draw(st.booleans())
+    column = np.array(values, np.float64)
+    whole = as_rows(sash.rolling(column, aggregation, r, s, partial))
+    assert agree(whole, expected(aggregation, values, r, s, partial))
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(values)), max_size=5)))
+    window = sash.Rolling(aggregation, r, s, partial)
+    batches = [window.push(part) for part in np.split(column, cuts)]
+    rows = [row for batch in batches for row in as_rows(batch)]
+    assert repr(rows) == repr(whole)  # to the bit
+
+
+@pytest.mark.parametrize("aggregation", COMPILED, ids=lambda a: a.name)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_nulls_are_skipped(aggregation: sash.Aggregation, data: st.DataObject) -> None:
+    kind = PLAIN if aggregation.name in ("digits", "spread") else NUMBERS  # whose combine is none with NaN
+    values = data.draw(st.lists(st.one_of(st.none(), kind), max_size=40))
+    r, s = data.draw(st.sampled_from(SHAPES))
+    cut = data.draw(st.integers(0, len(values)))
+    mask = np.array([value is None for value in values], bool)
+    column = np.array([math.nan if value is None else value for value in values], np.float64)
+    named = sash.Count("x") if aggregation.name == "Count" else aggregation  # which counts values, not rows
+    wanted = expected(named, values, r, s, False)
+    assert agree(as_rows(sash.rolling(column, named, r, s, mask=mask)), wanted)
+    window = sash.Rolling(named, r, s)  # the first batch may be without nulls, the second with
+    first = as_rows(window.push(np.ma.MaskedArray(column[:cut], mask[:cut])))
+    assert agree(first + as_rows(window.push(column[cut:], mask=mask[cut:])), wanted)
+
+
+def test_count_counts_rows_or_values() -> None:
+    masked = np.ma.MaskedArray([1, 2, 3, 4], [True, False, True, True])
+    assert sash.rolling(masked, sash.Count("x"), 2).tolist() == [1, 1, 0]
+    assert sash.rolling(masked, sash.Count(), 2).tolist() == [2, 2, 2]
+
+
+INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, np.float32, np.float16, np.bool_])
+def test_types(dtype: Any) -> None:
+    column = np.array([0, 1, 1, 0, 1, 1, 1, 0]) if dtype == np.bool_ else np.array([3, 1, 4, 1, 5, 9, 2, 6])
+    column = column.astype(dtype)
+    values = column.tolist()
+    for aggregation in (sash.Max(), sash.Sum(), sash.Mean(), sash.MinCount()):
+        result = sash.rolling(column, aggregation, 3)
+        assert agree(result.tolist(), expected(aggregation, values, 3, 1, False)), aggregation
+    assert sash.rolling(column, sash.Max(), 3).dtype == (np.float32 if dtype == np.float16 else dtype)
+
+
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_integer_sums_are_widened_or_refused_never_wrong(dtype: Any) -> None:
+    top, bottom = np.iinfo(dtype).max, np.iinfo(dtype).min
+    column = np.array([top, top, bottom, top, bottom, bottom], dtype)
+    if np.dtype(dtype).itemsize < 8:
+        assert sash.rolling(column, sash.Sum(), 2).tolist() == [int(a) + int(b) for a, b in pairwise(column)]
+    else:
+        assert sash.rolling(column[1:4], sash.Sum(), 2).tolist() == [int(top) + int(bottom)] * 2
+        with pytest.raises(OverflowError, match=rf"Sum\(\): result 0 of this call does not fit {np.dtype(dtype)}"):
+            sash.rolling(column, sash.Sum(), 2)
+    mean = sash.rolling(column, sash.Mean(), 6)[0]
+    assert mean == pytest.approx((3 * int(top) + 3 * int(bottom)) / 6, rel=1e-12, abs=1e-6 * int(top) * 2.0**-40)
+
+
+def test_timestamps() -> None:
+    days = np.array(["2024-01-03", "NaT", "2024-01-01", "2024-01-02"], "M8[ns]")
+    assert sash.rolling(days, sash.Max(), 2).astype("M8[D]").astype(str).tolist() == [
+        "2024-01-03",
+        "2024-01-01",
+        "2024-01-02",
+    ]
+    assert sash.rolling(days[2:], sash.Min(), 2).dtype == days.dtype
+    gaps = np.array([3, 1, 2], "m8[s]")
+    assert sash.rolling(gaps, sash.Last(), 2).tolist() == gaps[1:].tolist()
+    with pytest.raises(TypeError, match=r"column 0 is of type datetime64\[ns\], which Mean\(\) cannot aggregate"):
+        sash.rolling(days, sash.Mean(), 2)
+
+
+def test_several_columns() -> None:
+    load = np.array([3.0, 9.0, math.nan, 9.0, 1.0, 2.0])
+    house = np.arange(6)
+    rows = list(zip(load.tolist(), house.tolist(), strict=True))
+    for aggregation in (sash.ArgMax(), sash.ArgMin()):
+        assert sash.rolling((load, house), aggregation, 3).tolist() == expected(aggregation, rows, 3, 1, False)
+    weighted = sash.aggregation(
+        ["price", "amount"],
+        lift=lambda price, amount: (price * amount, amount),
+        combine=lambda a, b: (a[0] + b[0], a[1] + b[1]),
+        lower=lambda p: p[0] / p[1],
+    )
+    assert sash.rolling((np.array([2.0, 4.0, 1.0]), np.array([1, 3, 1])), weighted, 2).tolist() == [3.5, 3.25]
+    with pytest.raises(TypeError, match="reads 2 columns, given as a tuple of arrays; got 1"):
+        sash.rolling(load, sash.ArgMax(), 3)
+
+
+def test_layouts() -> None:
+    base = np.random.default_rng(3).random(300_000)
+    frozen = base.copy()
+    frozen.flags.writeable = False
+    views = {"strided": base[::3], "reversed": base[::-1], "read-only": frozen, "foreign": base.astype(">f8")}
+    for name, view in views.items():
+        plain = np.array(view, np.float64)
+        for r, s in ((1000, 1), (100_000, 1), (1000, 7)):
+            assert (sash.rolling(view, sash.Max(), r, s) == sash.rolling(plain, sash.Max(), r, s)).all(), name
+    assert sash.rolling([3, 1, 2], sash.Max(), 2).tolist() == [3, 2]
+    assert sash.rolling(np.array([]), sash.Max(), 2).tolist() == []
+
+
+def test_nan_is_found_wherever_it_is() -> None:
+    rng = np.random.default_rng(5)
+    for n in (3, 1000, 70_000):
+        column = rng.random(300_000)
+        column[rng.integers(0, len(column), 7)] = math.nan
+        counts = np.cumsum(np.isnan(column))
+        inside = counts[n - 1 :] - np.concatenate([[0], counts[:-n]])
+        assert (np.isnan(sash.rolling(column, sash.Max(), n)) == (inside > 0)).all()
+
+
+@pytest.mark.parametrize("aggregation", [sash.Max(), sash.Mean(), sash.M4(), COMPILED[-1]], ids=lambda a: a.name)
+@pytest.mark.parametrize("n", [2, 3, 1000, 131_072, 200_001])
+def test_two_threads_give_the_results_of_one(aggregation: sash.Aggregation, n: int) -> None:
+    column = np.round(np.random.default_rng(n).random(900_000) * 1000)
+    alone = sash.rolling(column, aggregation, n, algorithm="sba")
+    window = sash.Rolling(aggregation, n, algorithm="pba")
+    batches = [window.push(part) for part in np.split(column, [n // 2, 700_003])]
+    together = (
+        [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+        if aggregation.fields
+        else np.concatenate(batches)
+    )
+    assert np.array_equal(np.array(alone), np.array(together), equal_nan=True)
+    assert "PBA, two threads: as asked for" in window.explain()
+
+
+def test_kernels_release_the_gil() -> None:
+    column = np.random.default_rng(1).random(4_000_000)
+    sash.rolling(column[:100], sash.SampleStdDev(), 10)
+    thread = threading.Thread(target=lambda: [sash.rolling(column, sash.SampleStdDev(), 1000) for _ in range(3)])
+    thread.start()
+    turns = 0
+    while thread.is_alive():
+        turns += 1
+        thread.join(0.001)
+    assert turns > 5  # with the GIL held this thread would run a few times at most, between two calls
+
+
+class TestChoice:
+    def test_auto(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        column = np.zeros(10)
+        for cores, r, s, words in [
+            (2, 1 << 15, 1, "PBA, two threads: 2 cores and windows of 32768 values"),
+            (1, 1 << 15, 1, "SBA, one thread: one core, on which"),
+            (2, 100, 1, "SBA, one thread: windows of under 32768 values"),
+            (2, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
+        ]:
+            monkeypatch.setattr("sash.kernels.compiled.available_cores", lambda cores=cores: cores)
+            window = sash.Rolling(sash.Max(), r, s)
+            assert "no batch yet" in window.explain()
+            window.push(column)
+            assert words in window.explain()
+            assert "compiled   yes, kept on disk, in " in window.explain()
+
+    @pytest.mark.parametrize(("arguments", "error", "words"), [
+        ({"range": 2, "slide": 3}, ValueError, "range 2 is below slide 3"),
+        ({"range": 0}, ValueError, "range must be at least 1"),
+        ({"range": 2.5}, TypeError, "range must be a whole number"),
+        ({"range": 2, "algorithm": "daba"}, ValueError, "algorithm must be 'auto', 'sba' or 'pba'; got 'daba'"),
+    ])  # fmt: skip
+    def test_bad_windows(self, arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+        with pytest.raises(error, match=words):
+            sash.rolling(np.zeros(3), sash.Max(), **arguments)
+
+    def test_bad_columns(self) -> None:
+        for values, mask, words in [
+            (np.zeros((2, 2)), None, r"column 0 must have one dimension; it has the shape \(2, 2\)"),
+            (np.zeros(3), [True], "columns and mask must be of one length"),
+        ]:
+            with pytest.raises(ValueError, match=words):
+                sash.rolling(values, sash.Max(), 2, mask=mask)
+        window = sash.Rolling(sash.Max(), 2)
+        window.push(np.zeros(3))
+        with pytest.raises(TypeError, match="were of type float64 in earlier batches and are of type int64"):
+            window.push(np.zeros(3, np.int64))
+        with pytest.raises(TypeError, match="rolling needs an aggregation"):
+            sash.rolling(np.zeros(3), max, 2)  # type: ignore[arg-type]
+
+
+class TestFallback:
+    @pytest.mark.parametrize(
+        ("aggregation", "values", "reason"),
+        [
+            (sash.Max(), np.array(["b", "a", "c", None], object)[:3], "a column is of type object"),
+            (sash.Concat(), np.array(["b", "a", "c"]), "a column is of type <U1"),
+            (sash.Collect(), np.array([1, 2, 3]), "combine does not return a partial of the type"),
+            (sash.Median(), np.array([1.0, 2.0, 4.0]), "is not a plain function"),
+            (
+                sash.aggregation(lift=lambda v: {v: 1}, combine=lambda a, b: {**a, **b}, lower=len, name="own"),
+                np.array([1, 1, 2]),
+                "",
+            ),
+        ],
+        ids=lambda x: getattr(x, "name", ""),
+    )
+    def test_what_cannot_be_compiled_runs_in_python_and_says_so(
+        self, aggregation: sash.Aggregation, values: Any, reason: str
+    ) -> None:
+        with pytest.warns(sash.PerformanceWarning, match=reason) as caught:
+            result = sash.rolling(values, aggregation, 2, partial=True)
+        (warning,) = caught
+        assert "\n" not in str(warning.message) and warning.filename == __file__
+        assert result.tolist() == expected(aggregation, values.tolist(), 2, 1, True)
+
+    def test_nulls_and_parts_in_python(self) -> None:
+        strange = sash.aggregation(lift=lambda v: {v: 1}, combine=lambda a, b: {**a, **b}, lower=len, name="own")
+        with pytest.warns(sash.PerformanceWarning):
+            result = sash.rolling(np.array([1, 1, 2]), strange, 1, mask=[True, False, False])
+        assert result.tolist() == [None, 1, 1]
+        with pytest.warns(sash.PerformanceWarning):
+            low, high, first, last = sash.rolling(np.array(["b", "a"], object), sash.M4(), 2)
+        assert (low[0], high[0], first[0], last[0]) == ("a", "b", "b", "a")
+
+    def test_builtin_functions_compile(self) -> None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            own = sash.aggregation(lift=float, combine=max)
+            assert sash.rolling(np.array([1, 3, 2]), own, 2).tolist() == [3.0, 3.0]
+
+
+def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
+    program = (
+        "import numpy as np, sash\n"
+        "from sash.kernels.forms import form_of\n"
+        "assert sash.rolling(np.arange(9.0), sash.Mean(), 3).tolist() == [1, 2, 3, 4, 5, 6, 7]\n"
+        "stats = form_of(sash.Mean(), (np.dtype('f8'),), False, False).kernels.by_value.stats\n"
+        "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
+    )
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert [run.split() for run in runs] == [["0", "1"], ["1", "0"]]
+
+
+def test_memory_beyond_input_and_output_grows_with_the_window_only() -> None:
+    n = 50_000
+    peaks = []
+    for size in (4_000_000, 8_000_000):
+        column = np.random.default_rng(1).random(size)
+        sash.rolling(column[:10], sash.Max(), 2)
+        tracemalloc.start()
+        result = sash.rolling(column, sash.Max(), n)
+        peaks.append(tracemalloc.get_traced_memory()[1] - result.nbytes)
+        tracemalloc.stop()
+    assert max(peaks) < 8 * 8 * n + 6_000_000  # two buffers, or five and what a task takes
+    assert abs(peaks[1] - peaks[0]) < 1_000_000
+
+
+class TestByGroup:
+    @settings(max_examples=40, deadline=None)
+    @given(data=st.data())
+    def test_it_is_rolling_group_by_group(self, data: st.DataObject) -> None:
+        rows = data.draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 9)), max_size=60))
+        if data.draw(st.booleans()):
+            rows.sort(key=lambda row: row[0])
+        r, s = data.draw(st.sampled_from(SHAPES))
+        partial = data.draw(st.booleans())
+        codes = np.array([code for code, _ in rows], np.int64)
+        values = np.array([value for _, value in rows], np.float64)
+        ends, results = sash.rolling_by(codes, values, sash.Last(), r, s, partial)
+        assert (values[ends] == results).all()
+        _, sums = sash.rolling_by(codes, values, sash.Sum(), r, s, partial)
+        wanted = [expected(sash.Sum(), values[codes == code].tolist(), r, s, partial) for code in range(5)]
+        assert sums.tolist() == [y for group in wanted for y in group]
+        groups = codes[ends].tolist() if len(ends) else []
+        assert groups == [code for code, group in enumerate(wanted) for _ in group]
+
+    def test_many_small_groups(self) -> None:
+        codes = np.repeat(np.arange(100_000), 3)
+        values = np.arange(300_000.0)
+        ends, results = sash.rolling_by(codes, values, sash.Mean(), 3)
+        assert (results == values[1::3]).all() and (ends == np.arange(2, 300_000, 3)).all()
+
+    def test_nulls(self) -> None:
+        values = np.ma.MaskedArray([1.0, 2.0, 3.0, 4.0], [False, True, True, True])
+        _, results = sash.rolling_by(np.array([0, 0, 1, 1]), values, sash.Max(), 2)
+        assert results.tolist() == [1.0, None]
+
+    @pytest.mark.parametrize(("codes", "error", "words"), [
+        ([0, -1, 0], ValueError, "codes must not be negative; row 1 has -1"),
+        ([0.0, 1.0, 2.0], TypeError, "codes must be whole numbers"),
+        ([0, 1], ValueError, "codes and values must be of one length; got 2 and 3"),
+        ([0, 1, 10**9], ValueError, "codes must be numbered from 0 on"),
+    ])  # fmt: skip
+    def test_bad_codes(self, codes: Any, error: type[Exception], words: str) -> None:
+        with pytest.raises(error, match=words):
+            sash.rolling_by(np.array(codes), np.zeros(3), sash.Max(), 2)

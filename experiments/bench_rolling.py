@@ -1,0 +1,722 @@
+"""sash.rolling beside what else computes rolling windows over arrays. Run by ``make bench-rolling``.
+
+Every workload has its contenders; each is run once before (to compile, and to check that all find the same) and then
+once a round, all in turn, so that a busy moment of the machine hits all alike. A round calls a contender for a tenth
+of a second at least; the garbage collector is off meanwhile, and freeing the result is not timed. The values are
+uniform random float64, which suits contenders that keep a queue of candidates: it stays short.
+
+All run on one thread (sash with algorithm="sba", Polars with POLARS_MAX_THREADS=1; the other peers know no more) except
+where PBA is named. First calls are measured in processes of their own: the first call minus the second, Numba's import
+included, once with an empty cache and once more with what that left there. Memory is measured in processes of their own
+too: how far a call of ten times the rows raises the peak of the resident set, less its result.
+
+Raw results, one row a round, go to a CSV file and the machine and versions to a JSON file beside it; the tables are
+made from them and can be made again: ``bench_rolling.py --table FILE``. A run that is not the whole one (``--rows``,
+``--only``) goes to build/ if not told otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["POLARS_MAX_THREADS"] = "1"  # read when Polars is imported
+
+import argparse
+import csv
+import gc
+import importlib.metadata
+import json
+import math
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sash
+
+HERE = Path(__file__).parent
+ROWS = 10_000_000
+LEAST = 0.1  # seconds that a round calls a contender for, at least
+WIDE = 2**17  # the range of the workloads about slides and memory
+SIZES = {
+    "max": [2**4, 2**7, 2**10, 2**13, 2**15, 2**17, 2**20],
+    "pba": [2**15, 2**17, 2**20],
+    "aggregations": [2**10, 2**17],
+    "own": [2**10],
+}
+PYTHON_ROWS = 200_000  # a function that pandas calls window by window takes microseconds a value
+KEY_ROWS, KEY_RANGE = 100, 10
+FIELDS = ["workload", "aggregation", "n", "contender", "round", "values", "ns_per_value", "extra_mb", "first_call_s"]
+PACKAGES = ["sash", "numpy", "numba", "bottleneck", "pandas", "polars", "scipy"]
+
+Array = np.ndarray[Any, Any]
+Row = dict[str, Any]
+
+
+def spread() -> sash.Aggregation:
+    """The user's own aggregation of the README."""
+    return sash.aggregation(
+        "load",
+        lift=lambda v: (v, v),
+        combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])),
+        lower=lambda p: p[1] - p[0],
+        commutative=True,
+    )
+
+
+AGGREGATIONS: dict[str, Callable[[], sash.Aggregation]] = {
+    "max": sash.Max,
+    "mean": sash.Mean,
+    "sample std": sash.SampleStdDev,
+    "argmax": sash.ArgMax,
+    "M4": sash.M4,
+    "spread": spread,
+}
+
+
+# --- contenders -------------------------------------------------------------------------------------------------------
+
+
+class Data:
+    """The values as each contender wants them, so that none pays for a conversion."""
+
+    def __init__(self, rows: int) -> None:
+        self.rows = rows
+
+    @cached_property
+    def numpy(self) -> Array:
+        return np.random.default_rng(5).random(self.rows)
+
+    @cached_property
+    def index(self) -> Array:
+        return np.arange(self.rows)
+
+    @cached_property
+    def warm(self) -> Array:
+        return self.numpy.copy()
+
+    @cached_property
+    def pandas(self) -> Any:
+        import pandas
+
+        return pandas.Series(self.numpy)
+
+    @cached_property
+    def polars(self) -> Any:
+        import polars
+
+        return polars.Series(self.numpy)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to compute something."""
+
+    name: str
+    run: Callable[[], Any]
+    values: int
+    """How many values one call reads."""
+    windows: Callable[[Any], tuple[Array, ...]] | None = None
+    """The results of the full windows, from what a call returned: to be compared with those of the others."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured in the same rounds."""
+
+    workload: str
+    aggregation: str
+    n: int
+    contenders: list[Contender]
+
+
+def columns(label: str, data: Data) -> Any:
+    """What sash.rolling reads for an aggregation."""
+    return (data.numpy, data.index) if label == "argmax" else data.numpy
+
+
+def ours(label: str, data: Data, n: int, name: str = "sash", algorithm: str = "sba", slide: int = 1) -> Contender:
+    aggregation, values = AGGREGATIONS[label](), columns(label, data)
+    return Contender(
+        name,
+        lambda: sash.rolling(values, aggregation, range=n, slide=slide, algorithm=algorithm),
+        data.rows,
+        (lambda result: result if isinstance(result, tuple) else (result,)) if slide == 1 else None,
+    )
+
+
+def peers(label: str, data: Data, n: int) -> list[Contender]:
+    """All peers that have an aggregation. Each gives a result for every value, meaningless for the first n - 1."""
+    calls = peer_calls(data, n)[label]
+
+    def windows(result: Any) -> tuple[Array, ...]:
+        parts = result if isinstance(result, tuple) else (result,)
+        full = tuple(np.asarray(part[n - 1 :] if len(part) == data.rows else part) for part in parts)
+        # Bottleneck tells how many values ago the maximum was
+        return (data.index[n - 1 :] - full[0],) if label == "argmax" else full
+
+    return [Contender(name, run, data.rows, windows) for name, run in calls.items()]
+
+
+def peer_calls(data: Data, n: int) -> dict[str, dict[str, Callable[[], Any]]]:
+    import bottleneck as bn
+    from scipy import ndimage
+
+    x, series, polar = data.numpy, data.pandas, data.polars
+    origin = (n - 1) // 2  # the window ends at the value, as everyone else's, instead of being centred on it
+
+    def m4(least: Any, most: Any) -> tuple[Any, ...]:
+        return least, most, x[: data.rows - n + 1], x[n - 1 :]
+
+    return {
+        "max": {
+            "bottleneck": lambda: bn.move_max(x, n),
+            "pandas": lambda: series.rolling(n).max(),
+            "polars": lambda: polar.rolling_max(n),
+            "scipy": lambda: ndimage.maximum_filter1d(x, n, origin=origin),
+        },
+        "mean": {
+            "bottleneck": lambda: bn.move_mean(x, n),
+            "pandas": lambda: series.rolling(n).mean(),
+            "polars": lambda: polar.rolling_mean(n),
+            "scipy": lambda: ndimage.uniform_filter1d(x, n, origin=origin),
+        },
+        "sample std": {
+            "bottleneck": lambda: bn.move_std(x, n, ddof=1),
+            "pandas": lambda: series.rolling(n).std(),
+            "polars": lambda: polar.rolling_std(n),
+        },
+        "argmax": {"bottleneck": lambda: bn.move_argmax(x, n)},
+        "M4": {
+            "bottleneck": lambda: m4(bn.move_min(x, n), bn.move_max(x, n)),
+            "pandas": lambda: m4(series.rolling(n).min(), series.rolling(n).max()),
+            "polars": lambda: m4(polar.rolling_min(n), polar.rolling_max(n)),
+            "scipy": lambda: m4(
+                ndimage.minimum_filter1d(x, n, origin=origin), ndimage.maximum_filter1d(x, n, origin=origin)
+            ),
+        },
+    }
+
+
+def copies(data: Data) -> list[Contender]:
+    """What moving the values costs: into an array that is there, and into a new one as every contender needs."""
+    return [
+        Contender("copyto", lambda: np.copyto(data.warm, data.numpy), data.rows),
+        Contender("copy", data.numpy.copy, data.rows),
+    ]
+
+
+def window_spread(window: Any) -> Any:
+    """In one pass, which is the fastest of several ways to say it in Numba."""
+    least = most = window[0]
+    for value in window:
+        least = min(least, value)
+        most = max(most, value)
+    return most - least
+
+
+def pandas_apply(data: Data, n: int) -> list[Contender]:
+    rows = min(data.rows, PYTHON_ROWS)
+    few = data.pandas[:rows]
+
+    def windows(result: Any) -> tuple[Array, ...]:
+        return (np.asarray(result[n - 1 :]),)
+
+    return [
+        Contender(
+            "pandas apply, numba",
+            lambda: data.pandas.rolling(n).apply(window_spread, raw=True, engine="numba"),
+            data.rows,
+            windows,
+        ),
+        Contender(
+            "pandas apply, python", lambda: few.rolling(n).apply(lambda w: w.max() - w.min(), raw=True), rows, windows
+        ),
+    ]
+
+
+def keyed(data: Data) -> list[Contender]:
+    keys = data.rows // KEY_ROWS
+    rows = keys * KEY_ROWS
+    values = data.numpy[:rows]
+    in_order = np.repeat(np.arange(keys), KEY_ROWS)
+    shuffled = np.random.default_rng(6).permutation(in_order)
+    codes = {"one key": np.zeros(rows, np.int64), "many keys, sorted": in_order, "many keys, shuffled": shuffled}
+
+    def contender(name: str, codes: Array) -> Contender:
+        return Contender(name, lambda: sash.rolling_by(codes, values, sash.Max(), range=KEY_RANGE), rows)
+
+    plain = Contender(
+        "rolling, no keys", lambda: sash.rolling(values, sash.Max(), range=KEY_RANGE, algorithm="sba"), rows
+    )
+    return [*(contender(name, column) for name, column in codes.items()), plain]
+
+
+def cases(workloads: Sequence[str], data: Data) -> Iterator[Case]:
+    """All that is measured in rounds. What has no full window in the data is left out."""
+
+    def sizes(workload: str, *others: int) -> list[int]:
+        return [n for n in SIZES.get(workload, others) if n < data.rows] if workload in workloads else []
+
+    for n in sizes("max"):
+        yield Case("max", "max", n, [ours("max", data, n), *peers("max", data, n), *copies(data)])
+    for n in sizes("pba"):
+        one, two = (ours("max", data, n, algorithm, algorithm) for algorithm in ("sba", "pba"))
+        yield Case("pba", "max", n, [one, two])
+    for label in ("mean", "sample std", "argmax", "M4"):
+        for n in sizes("aggregations"):
+            yield Case("aggregations", label, n, [ours(label, data, n), *peers(label, data, n)])
+    for n in sizes("own"):
+        yield Case("own", "spread", n, [ours("spread", data, n), *pandas_apply(data, n)])
+    for n in sizes("slides", WIDE):
+        slid = [ours("max", data, n, f"slide {slide}", slide=slide) for slide in (1, 10, 100)]
+        yield Case("slides", "max", n, slid)
+    for n in sizes("keys", KEY_RANGE):
+        yield Case("keys", "max", n, keyed(data))
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def say(text: str) -> None:
+    print(f"  {text}", file=sys.stderr, flush=True)
+
+
+def seconds_per_call(run: Callable[[], Any]) -> float:
+    clock, calls, spent = time.perf_counter, 0, 0.0
+    gc.collect()
+    gc.disable()
+    try:
+        while spent < LEAST:
+            begin = clock()
+            result = run()
+            spent += clock() - begin
+            calls += 1
+            del result
+    finally:
+        gc.enable()
+    return spent / calls
+
+
+def warm_up(case: Case) -> None:
+    """Run every contender once, and make sure that all compute the same."""
+    expected: tuple[Array, ...] | None = None
+    for contender in case.contenders:
+        result = contender.run()
+        if contender.windows is None:
+            continue
+        found = contender.windows(result)
+        expected = expected or found
+        for ours_, theirs in zip(expected, found, strict=True):
+            size = min(len(ours_), len(theirs))
+            if not size or not np.allclose(ours_[:size], theirs[:size], rtol=1e-6, atol=1e-9):
+                raise SystemExit(
+                    f"{contender.name} finds another {case.aggregation} for n = {case.n}: nothing to compare"
+                )
+
+
+def bench(case: Case, rounds: int) -> Iterator[Row]:
+    warm_up(case)
+    for number in range(rounds):
+        for contender in case.contenders:
+            nanoseconds = seconds_per_call(contender.run) / contender.values * 1e9
+            yield {
+                "workload": case.workload,
+                "aggregation": case.aggregation,
+                "n": case.n,
+                "contender": contender.name,
+                "round": number,
+                "values": contender.values,
+                "ns_per_value": round(nanoseconds, 4),
+            }
+        say(f"{case.workload}: {case.aggregation}, n = {power(case.n)}, round {number + 1} of {rounds}")
+
+
+def in_child(*arguments: Any, **environment: str) -> float:
+    """The number that this script prints as a child."""
+    command = [sys.executable, __file__, "--child", *map(str, arguments)]
+    done = subprocess.run(command, env=os.environ | environment, stdout=subprocess.PIPE, text=True, check=True)
+    return float(done.stdout)
+
+
+def first_call(label: str) -> float:
+    """Seconds of the first call, less those of the second."""
+    data, taken = Data(10_000), []
+    contender = ours(label, data, 2**10)
+    for _ in range(2):
+        begin = time.perf_counter()
+        contender.run()
+        taken.append(time.perf_counter() - begin)
+    return taken[0] - taken[1]
+
+
+def extra_memory(algorithm: str, rows: int) -> float:
+    """MB by which a call raises the peak of this process, less its result."""
+    ours("max", Data(4096), 2**4, algorithm=algorithm).run()  # compiled, without the buffers of a large range
+    contender = ours("max", Data(rows), WIDE, algorithm=algorithm)
+    before = peak()
+    result = contender.run()
+    extra: int = peak() - before - result.nbytes
+    return extra / 2**20
+
+
+def peak() -> int:
+    """Bytes of the resident set at its largest."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+CHILDREN: dict[str, Callable[..., float]] = {
+    "first-call": first_call,
+    "memory": lambda algorithm, rows: extra_memory(algorithm, int(rows)),
+}
+
+
+def bench_memory(rows: int, rounds: int) -> Iterator[Row]:
+    for number in range(rounds):
+        for algorithm in ("sba", "pba"):
+            megabytes = round(in_child("memory", algorithm, rows), 2)
+            yield {
+                "workload": "memory",
+                "aggregation": "max",
+                "n": WIDE,
+                "contender": algorithm,
+                "round": number,
+                "values": rows,
+                "extra_mb": megabytes,
+            }
+        say(f"memory: {rows:,} values, round {number + 1} of {rounds}")
+
+
+def bench_first_calls() -> Iterator[Row]:
+    for label in AGGREGATIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("nothing cached", "cached"):
+                seconds = round(in_child("first-call", label, NUMBA_CACHE_DIR=folder), 4)
+                yield {
+                    "workload": "first-call",
+                    "aggregation": label,
+                    "contender": name,
+                    "round": 0,
+                    "first_call_s": seconds,
+                }
+        say(f"first call: {label}")
+
+
+def everything(workloads: Sequence[str], rows: int, rounds: int) -> Iterator[Row]:
+    # A child's peak begins at its parent's (Linux keeps it over exec): memory comes before this process grows.
+    if "memory" in workloads:
+        yield from bench_memory(10 * rows, rounds)
+    if "first-call" in workloads:
+        yield from bench_first_calls()
+    for case in cases(workloads, Data(rows)):
+        yield from bench(case, rounds)
+
+
+def facts(rows: int, rounds: int) -> dict[str, Any]:
+    """What the numbers depend on."""
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in PACKAGES},
+        "machine": platform.machine(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "load_before": os.getloadavg()[0],
+        "system": platform.system(),
+        "polars_max_threads": int(os.environ["POLARS_MAX_THREADS"]),
+        "rows": rows,
+        "rounds": rounds,
+        "date": time.strftime("%Y-%m-%d"),
+    }
+
+
+def processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor())
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def power(n: int) -> str:
+    return f"2^{math.log2(n):g}" if n & (n - 1) == 0 else str(n)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What was to be reached, and what was."""
+
+    text: str
+    limit: float
+    at_least: bool
+    ratios: dict[str, float]
+    """What was measured, by where."""
+    missing: Sequence[str] = ()
+    """Where it should have been measured as well."""
+
+    def line(self) -> str:
+        sign = "at least" if self.at_least else "at most"
+        text = f"| {self.text}: {sign} {self.limit:g}x |"
+        if not self.ratios:
+            return f"{text} | not measured |"
+        worst = (min if self.at_least else max)(self.ratios, key=lambda where: self.ratios[where])
+        reached = self.ratios[worst]
+        met = reached >= self.limit if self.at_least else reached <= self.limit
+        lacking = f"; {', '.join(self.missing)} not measured" if self.missing else ""
+        verdict = "no" if not met else "not wholly measured" if self.missing else "yes"
+        return f"{text} {reached:.2f}x ({worst}{lacking}) | {verdict} |"
+
+
+class Results:
+    """Medians over the rounds, and the tables made of them."""
+
+    def __init__(self, rows: Iterable[dict[str, str]]) -> None:
+        numbers: dict[tuple[str, str, int], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        for row in rows:
+            number = row["ns_per_value"] or row["extra_mb"] or row["first_call_s"]
+            key = (row["workload"], row["aggregation"], int(row["n"] or 0))
+            numbers[key][row["contender"]].append(float(number))
+        self.medians = {
+            key: {name: statistics.median(each) for name, each in lines.items()} for key, lines in numbers.items()
+        }
+
+    def of(self, workload: str) -> dict[tuple[str, int], dict[str, float]]:
+        """{(aggregation, n): {contender: median}} of a workload."""
+        return {key[1:]: line for key, line in self.medians.items() if key[0] == workload}
+
+    def missing(self, workload: str) -> list[str]:
+        measured = {n for _, n in self.of(workload)}
+        return [power(n) for n in SIZES[workload] if n not in measured]
+
+    def first(self, label: str) -> str:
+        seconds = self.of("first-call").get((label, 0), {}).get("nothing cached")
+        return "" if seconds is None else f"{seconds:.2f}"
+
+    def tables(self) -> Iterator[str]:
+        yield from self._max()
+        yield from self._pba()
+        yield from self._aggregations()
+        yield from self._own()
+        yield from self._slides()
+        yield from self._memory()
+        yield from self._keys()
+        yield from self._first_calls()
+        yield from table("Goals", ["goal", "reached", "met"], [goal.line() for goal in self.goals()])
+
+    def _max(self) -> Iterator[str]:
+        names = ["sash", "bottleneck", "pandas", "polars", "scipy", "copyto", "copy"]
+        lines = []
+        for (label, n), line in self.of("max").items():
+            mine = line["sash"]
+            ratios = [mine / line["copyto"], mine / line["copy"], fastest(line) / mine]
+            lines.append(cells(power(n), *(line[name] for name in names), *ratios, self.first(label)))
+        heads = ["memcpy (warm)", "copy (fresh pages)", "sash / memcpy", "sash / copy", "fastest peer / sash"]
+        yield from table("max, slide 1, one thread: ns per value", ["n", *names[:5], *heads, "first call, s"], lines)
+
+    def _pba(self) -> Iterator[str]:
+        lines = [
+            cells(power(n), line["sba"], line["pba"], line["sba"] / line["pba"])
+            for (_, n), line in self.of("pba").items()
+        ]
+        yield from table(
+            "max, two threads: ns per value", ["n", "SBA, one thread", "PBA, two threads", "SBA / PBA"], lines
+        )
+
+    def _aggregations(self) -> Iterator[str]:
+        names = ["sash", "bottleneck", "pandas", "polars", "scipy"]
+        lines = [
+            cells(
+                label,
+                power(n),
+                *(line.get(name, "") for name in names),
+                fastest(line) / line["sash"],
+                self.first(label),
+            )
+            for (label, n), line in self.of("aggregations").items()
+        ]
+        heads = ["aggregation", "n", *names, "fastest peer / sash", "first call, s"]
+        yield from table("More aggregations, slide 1, one thread: ns per value", heads, lines)
+
+    def _own(self) -> Iterator[str]:
+        names = ["sash", "pandas apply, numba", "pandas apply, python"]
+        lines = []
+        for (label, n), line in self.of("own").items():
+            ratios = [line[name] / line["sash"] for name in names[1:]]
+            lines.append(cells(power(n), *(line[name] for name in names), *ratios, self.first(label)))
+        heads = ["n", *names, "numba / sash", "python / sash", "first call, s"]
+        yield from table("A user's own spread, slide 1, one thread: ns per value", heads, lines)
+
+    def _slides(self) -> Iterator[str]:
+        lines = [
+            cells(name.removeprefix("slide "), number, number / line["slide 1"])
+            for line in self.of("slides").values()
+            for name, number in line.items()
+        ]
+        yield from table(
+            f"max, range {power(WIDE)}, one thread: ns per input value", ["slide", "sash", "of slide 1"], lines
+        )
+
+    def _memory(self) -> Iterator[str]:
+        lines = [cells(name, f"{number:.1f}") for line in self.of("memory").values() for name, number in line.items()]
+        title = f"Peak memory beyond input and output, max, range {power(WIDE)}: MB (of 2^20 bytes)"
+        yield from table(title, ["algorithm", "extra"], lines)
+
+    def _keys(self) -> Iterator[str]:
+        lines = [
+            cells(name, number, number / line["one key"])
+            for line in self.of("keys").values()
+            for name, number in line.items()
+        ]
+        title = f"max by key, range {KEY_RANGE}, {KEY_ROWS} values a key: ns per value"
+        yield from table(title, ["keys", "sash", "of one key"], lines)
+
+    def _first_calls(self) -> Iterator[str]:
+        lines = [
+            cells(label, *(f"{line[name]:.2f}" for name in ("nothing cached", "cached")))
+            for (label, _), line in self.of("first-call").items()
+        ]
+        heads = ["aggregation", "nothing cached", "cached by another process"]
+        yield from table("First call less the second, Numba's import included: s", heads, lines)
+
+    def goals(self) -> Iterator[Goal]:
+        line_of, missing = self.of("max"), self.missing("max")
+        faster = {f"n = {power(n)}": fastest(line) / line["sash"] for (_, n), line in line_of.items()}
+        yield Goal("max: faster than the fastest peer at every n", 5, True, faster, missing)
+        for name, text in (("copyto", "a memcpy into warm memory"), ("copy", "a copy into fresh pages")):
+            slower = {f"n = {power(n)}": line["sash"] / line[name] for (_, n), line in line_of.items()}
+            yield Goal(f"max: the time of {text} at every n", 3, False, slower, missing)
+        pba = {f"n = {power(n)}": line["sba"] / line["pba"] for (_, n), line in self.of("pba").items()}
+        yield Goal("PBA on two threads: faster than SBA at every n", 1.4, True, pba, self.missing("pba"))
+        yield from self._aggregation_goals()
+        for name, limit in (("python", 100), ("numba", 3)):
+            own = {
+                f"n = {power(n)}": line[f"pandas apply, {name}"] / line["sash"]
+                for (_, n), line in self.of("own").items()
+            }
+            yield Goal(f"spread: faster than pandas apply in {name}", limit, True, own, self.missing("own"))
+        slides = {
+            name: number / line["slide 1"]
+            for line in self.of("slides").values()
+            for name, number in line.items()
+            if name != "slide 1"
+        }
+        yield Goal("slides 10 and 100: the time of slide 1", 1, False, slides)
+        for base, text in (("one key", "one key"), ("rolling, no keys", "rolling without keys")):
+            keys = {
+                f"range {n}, sorted": line["many keys, sorted"] / line[base] for (_, n), line in self.of("keys").items()
+            }
+            yield Goal(f"sorted keys of {KEY_ROWS} values: the time of {text}", 2, False, keys)
+
+    def _aggregation_goals(self) -> Iterator[Goal]:
+        for wanted in ("mean", "sample std", "argmax", "M4"):
+            faster = {
+                f"n = {power(n)}": fastest(line) / line["sash"]
+                for (label, n), line in self.of("aggregations").items()
+                if label == wanted
+            }
+            missing = self.missing("aggregations")
+            yield Goal(f"{wanted}: faster than the fastest peer at every n", 3, True, faster, missing)
+
+
+def fastest(line: dict[str, float]) -> float:
+    return min(number for name, number in line.items() if name not in ("sash", "copyto", "copy"))
+
+
+def cells(*parts: str | float) -> str:
+    return "| " + " | ".join(part if isinstance(part, str) else f"{part:.2f}" for part in parts) + " |"
+
+
+def table(title: str, heads: list[str], lines: list[str]) -> Iterator[str]:
+    if lines:
+        rule = "| --- |" + (" ---: |" * (len(heads) - 1) if title != "Goals" else " --- | --- |")
+        yield from [f"\n{title}\n", f"| {' | '.join(heads)} |", rule, *lines]
+
+
+def preamble(path: Path) -> str:
+    known = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+    versions = ", ".join(f"{name} {known[name]}" for name in ["python", *PACKAGES])
+    short = "" if known["rows"] == ROWS else f" (the goals are set for {ROWS:,})"
+    return (
+        f"{versions}; {known['cores']} cores, {known['processor'] or known['machine']}, {known['system']}; "
+        f"{known['rows']:,} random float64{short}, medians of {known['rounds']} rounds; one thread each "
+        f"(POLARS_MAX_THREADS={known['polars_max_threads']}) except PBA; raw results in {path.name}"
+    )
+
+
+# --- running ----------------------------------------------------------------------------------------------------------
+
+WORKLOADS = ["max", "pba", "aggregations", "own", "slides", "memory", "keys", "first-call"]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=ROWS, help="values (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=WORKLOADS, metavar="WORKLOAD", help=", ".join(WORKLOADS))
+    parser.add_argument(
+        "--memory",
+        action=argparse.BooleanOptionalAction,
+        help="also measure memory, with ten times the rows (default: with the default of --rows, or if in --only)",
+    )
+    parser.add_argument(
+        "--output", type=Path, help="default: results/rolling.csv, or build/rolling.csv if not all is run"
+    )
+    parser.add_argument("--table", type=Path, help="print the tables of this CSV file and measure nothing")
+    parser.add_argument("--child", nargs="+", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def wanted(options: argparse.Namespace) -> list[str]:
+    chosen = list(options.only or WORKLOADS)
+    memory = options.memory
+    if memory is None:
+        memory = options.rows == ROWS if not options.only else "memory" in chosen
+    return [name for name in chosen if name != "memory"] + ["memory"] * memory
+
+
+def run(options: argparse.Namespace) -> Path:
+    """Measure; the path of the raw results."""
+    workloads = wanted(options)
+    whole = options.rows == ROWS and set(workloads) == set(WORKLOADS)
+    folder = HERE / "results" if whole else HERE.parent / "build"
+    path: Path = options.output or folder / "rolling.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = json.dumps(facts(options.rows, options.rounds), indent=2)
+    path.with_suffix(".json").write_text(known + "\n", encoding="utf-8")
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        writer.writeheader()
+        for row in everything(workloads, options.rows, options.rounds):
+            writer.writerow(row)
+            file.flush()
+    return path
+
+
+def main() -> None:
+    options = arguments()
+    if options.child:
+        kind, *rest = options.child
+        print(CHILDREN[kind](*rest))
+        return
+    path = options.table or run(options)
+    print(preamble(path))
+    with path.open(newline="") as file:
+        print("\n".join(Results(csv.DictReader(file)).tables()))
+
+
+if __name__ == "__main__":
+    main()
