@@ -24,6 +24,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tables import insert
+
 import sash
 from sash.aggregators import FIFO, PBA, SBA, FiBA
 
@@ -158,13 +160,6 @@ def tables(rows: Iterable[dict[str, str]]) -> Iterator[str]:
             yield f"| {name} | " + " | ".join(shown) + " |"
 
 
-def insert(table: str, path: Path) -> None:
-    """Put a table between the marks of a Markdown file."""
-    begin, end = "<!-- bench: begin -->\n", "<!-- bench: end -->"
-    before, rest = path.read_text(encoding="utf-8").split(begin)
-    path.write_text(f"{before}{begin}{table}\n{end}{rest.split(end)[1]}", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(range(4, 18)), help="window sizes, as powers of 2")
@@ -193,7 +188,7 @@ def main() -> None:
     print("\n".join(lines))
     if options.readme:
         titles = [i for i, line in enumerate(lines) if not line.startswith("|")]
-        insert("\n".join(lines[titles[0] + 1 : titles[1]]), options.readme)
+        insert("\n".join(lines[titles[0] + 1 : titles[1]]), options.readme, "bench")
 
 
 if __name__ == "__main__":

@@ -125,16 +125,15 @@ class Rolling:
         return result
 
     def _choose(self, batch: Columns) -> Any:
-        from sash.kernels.compiled import Compiled, choose_threads
+        from sash.kernels.compiled import Compiled
         from sash.kernels.compiling import NotCompilable  # Numba takes a while to import: only when it is needed
 
         shape = (self.aggregation, self.range, self.slide, self.partial)
         odd = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
-        parallel, reason = choose_threads(self.algorithm, self.range, self.slide)
         try:
             if odd:
                 raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
-            runner = Compiled(*shape, parallel, batch)
+            runner = Compiled(*shape, self.algorithm, batch)
         except NotCompilable as error:
             self._plan = ["algorithm  TwoStacksLite", f"compiled   no: {error}"]
             message = f"{self.aggregation!r} runs row by row in Python, which is slower: {error}"
@@ -142,7 +141,7 @@ class Rolling:
             return Interpreted(*shape)
         kept = "kept on disk" if runner.form.cached else "for this process"
         self._plan = [
-            f"algorithm  {'PBA, two threads' if runner.parallel else 'SBA, one thread'}: {reason}",
+            f"algorithm  {'PBA, two threads' if runner.parallel else 'SBA, one thread'}: {runner.reason}",
             f"compiled   yes, {kept}, in {runner.seconds:.2f} s",
         ]
         return runner

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 import threading
 import time
+import traceback
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import Any
 
@@ -104,26 +106,30 @@ class TestSecondThread:
         assert window.insert_many(values) == count_windows(values, 9)
 
     def test_waiting_sleeps(self) -> None:
-        """A thread that waits for lcs uses no processor time."""
-        release = threading.Event()
+        """A thread that waits for lcs is asleep on a lock: it does not look again and again."""
+        begun, release = threading.Event(), threading.Event()
         main = threading.get_ident()
 
         def combine(a: int, b: int) -> int:
             if threading.get_ident() != main:
+                begun.set()
                 release.wait(10)
             return max(a, b)
 
         window = PBA(sash.aggregation(lift=int, combine=combine), 8, parallel=True)
         for i in range(8):
             window.insert(i)
-        while pool.shared_pool()._work_queue.qsize():  # the task is begun, so it cannot be taken back
-            time.sleep(0.001)
+        assert begun.wait(10)  # so that the task cannot be taken back
         window.insert(8)
-        threading.Timer(0.3, release.set).start()
-        before = time.thread_time()
+        doing: list[str] = []
+
+        def look() -> None:
+            doing.extend(frame.name for frame in traceback.extract_stack(sys._current_frames()[main]))
+            release.set()
+
+        threading.Timer(0.3, look).start()
         assert window.query() == 8
-        assert release.is_set()
-        assert time.thread_time() - before < 0.2
+        assert doing[-1] == "wait" and "finish" in doing
 
     def test_an_error_there_is_raised_here_and_the_window_goes_on(self) -> None:
         main = threading.get_ident()

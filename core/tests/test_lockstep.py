@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 import sash
 from catalogue import CASES, DATASKETCHES, SKETCHES, Case
-from sash.aggregators import FIFO, FifoAggregator, Recalc, SlickDeque, SubtractOnEvict
+from sash.aggregators import FIFO, FifoAggregator, Recalc, SlickDeque, SlideSide, SubtractOnEvict
+from sash.testing import naive
 
 
 def admits(algorithm: type[FifoAggregator], aggregation: sash.Aggregation) -> bool:
@@ -108,6 +109,25 @@ def test_the_matrix_is_whole() -> None:
         case = next(case for case in CASES if case.aggregation.name == name)
         with pytest.raises(TypeError, match=f"{algorithm.__name__} needs .* {case.aggregation.name}"):
             algorithm(case.aggregation)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.exact], ids=str)
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_slide_side_answers_every_shorter_window(case: Case, data: st.DataObject) -> None:
+    values = data.draw(st.lists(case.values, max_size=25))
+    window = SlideSide(case.aggregation)
+    kept: list[Any] = []
+    for value in values:
+        window.insert(value)
+        kept.append(value)
+        if len(kept) > 12:
+            window.evict()
+            del kept[0]
+        count = data.draw(st.integers(0, len(kept)))
+        assert case.equal(window.query_last(count), naive(case.aggregation, kept[len(kept) - count :]))
+    with pytest.raises(IndexError, match="the window has"):
+        window.query_last(len(kept) + 1)
 
 
 def sawtooth(window: FifoAggregator, values: list[int]) -> None:

@@ -50,6 +50,7 @@ COMPILED = [
         name="digits",
     ),
 ]
+MaskedArray: Any = np.ma.MaskedArray  # NumPy has no types for it
 SHAPES = [(1, 1), (2, 1), (5, 1), (8, 1), (6, 2), (7, 2), (7, 3), (4, 3), (5, 5), (9, 4)]
 
 
@@ -114,12 +115,12 @@ def test_nulls_are_skipped(aggregation: sash.Aggregation, data: st.DataObject) -
     wanted = expected(named, values, r, s, False)
     assert agree(as_rows(sash.rolling(column, named, r, s, mask=mask)), wanted)
     window = sash.Rolling(named, r, s)  # the first batch may be without nulls, the second with
-    first = as_rows(window.push(np.ma.MaskedArray(column[:cut], mask[:cut])))
+    first = as_rows(window.push(MaskedArray(column[:cut], mask[:cut])))
     assert agree(first + as_rows(window.push(column[cut:], mask=mask[cut:])), wanted)
 
 
 def test_count_counts_rows_or_values() -> None:
-    masked = np.ma.MaskedArray([1, 2, 3, 4], [True, False, True, True])
+    masked = MaskedArray([1, 2, 3, 4], [True, False, True, True])
     assert sash.rolling(masked, sash.Count("x"), 2).tolist() == [1, 1, 0]
     assert sash.rolling(masked, sash.Count(), 2).tolist() == [2, 2, 2]
 
@@ -240,6 +241,7 @@ class TestChoice:
         for cores, r, s, words in [
             (2, 1 << 15, 1, "PBA, two threads: 2 cores and windows of 32768 values"),
             (1, 1 << 15, 1, "SBA, one thread: one core, on which"),
+            (2, 1 << 20, 1, "SBA, one thread: two threads with 8 MB of lcs each would share too small a cache"),
             (2, 100, 1, "SBA, one thread: windows of under 32768 values"),
             (2, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
         ]:
@@ -373,8 +375,13 @@ class TestByGroup:
         ends, results = sash.rolling_by(codes, values, sash.Mean(), 3)
         assert (results == values[1::3]).all() and (ends == np.arange(2, 300_000, 3)).all()
 
+    def test_what_cannot_be_compiled(self) -> None:
+        with pytest.warns(sash.PerformanceWarning, match="a column is of type <U1"):
+            ends, results = sash.rolling_by(np.array([0, 1, 0, 1, 1]), np.array(list("abcde")), sash.Concat(), 2)
+        assert ends.tolist() == [2, 3, 4] and results.tolist() == ["a,c", "b,d", "d,e"]
+
     def test_nulls(self) -> None:
-        values = np.ma.MaskedArray([1.0, 2.0, 3.0, 4.0], [False, True, True, True])
+        values = MaskedArray([1.0, 2.0, 3.0, 4.0], [False, True, True, True])
         _, results = sash.rolling_by(np.array([0, 0, 1, 1]), values, sash.Max(), 2)
         assert results.tolist() == [1.0, None]
 

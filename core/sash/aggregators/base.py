@@ -15,7 +15,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 
-__all__ = ["FifoAggregator", "StepwiseAggregator", "checked_count"]
+__all__ = ["FifoAggregator", "FormAggregator", "StepwiseAggregator", "checked_count"]
 
 
 class FifoAggregator(ABC):
@@ -115,6 +115,37 @@ class StepwiseAggregator(FifoAggregator):
             for memo in reversed(memos):
                 self._restore(memo)
             raise
+
+
+class FormAggregator(FifoAggregator):
+    """An algorithm that has several forms, and the one that suits the aggregation does the work."""
+
+    _form: FifoAggregator
+
+    def __len__(self) -> int:
+        return len(self._form)
+
+    @property
+    def partials(self) -> int:
+        return self._form.partials
+
+    def total(self) -> Any:
+        return self._form.total()
+
+    def _push(self, partial: Any) -> None:
+        self._form._push(partial)
+
+    def _pop(self) -> None:
+        self._form._pop()
+
+    def _push_many(self, partials: Sequence[Any]) -> None:
+        self._form._push_many(partials)
+
+    def _pop_many(self, count: int) -> None:
+        self._form._pop_many(count)
+
+    def _check(self) -> None:
+        self._form._check()
 
 
 def checked_count(count: int, most: int) -> None:

@@ -11,12 +11,11 @@ aggregations keep a running answer instead, as subtract-on-evict does. (Shein, C
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.base import FifoAggregator, StepwiseAggregator
+from sash.aggregators.base import FormAggregator, StepwiseAggregator
 from sash.aggregators.subtract_on_evict import SubtractOnEvict
 
 __all__ = ["SlickDeque"]
@@ -82,7 +81,7 @@ class _Selective(StepwiseAggregator):
         assert all(self._combine(a, b) is a for a, b in pairwise(kept))
 
 
-class SlickDeque(FifoAggregator):
+class SlickDeque(FormAggregator):
     """For selective and for invertible aggregations; any other is a TypeError.
 
     Combines, selective: insert < 2 amortised and n at worst, evict 0, query 0; holds at most n partials, and few where
@@ -105,28 +104,3 @@ class SlickDeque(FifoAggregator):
                 f"SlickDeque needs a selective or invertible aggregation, and {aggregation!r} is neither: use DABA"
             )
         self._form = (_Selective if aggregation.selective else SubtractOnEvict)(aggregation)
-
-    def __len__(self) -> int:
-        return len(self._form)
-
-    @property
-    def partials(self) -> int:
-        return self._form.partials
-
-    def total(self) -> Any:
-        return self._form.total()
-
-    def _push(self, partial: Any) -> None:
-        self._form._push(partial)
-
-    def _pop(self) -> None:
-        self._form._pop()
-
-    def _push_many(self, partials: Sequence[Any]) -> None:
-        self._form._push_many(partials)
-
-    def _pop_many(self, count: int) -> None:
-        self._form._pop_many(count)
-
-    def _check(self) -> None:
-        self._form._check()

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.base import FifoAggregator, checked_count
-from sash.aggregators.two_stacks_lite import TwoStacksLite
+from sash.aggregators.base import FifoAggregator, FormAggregator, checked_count
+from sash.aggregators.two_stacks_lite import TwoStacksLite, suffix_sums
 
 __all__ = ["SlideSide"]
 
@@ -98,14 +98,12 @@ class _Suffixes(TwoStacksLite):
 
     def _flip_all(self) -> None:
         """Move the flip to the end: every suffix absorbs what came since."""
-        young: list[Any] = []
-        for partial in reversed(self._back):
-            young.append(self._combine(partial, young[-1]) if young else partial)
+        young = suffix_sums(self._combine, self._back)
         self._front = young + [self._combine(suffix, young[-1]) for suffix in self._front]
         self._back, self._back_agg = [], None
 
 
-class SlideSide(FifoAggregator):
+class SlideSide(FormAggregator):
     """Besides the whole window answers any shorter one that ends with it, by :meth:`query_last`.
 
     Combines and inversions, invertible: insert 1, query 1, evict 0, or n when the prefixes are renewed. Others: insert
@@ -123,32 +121,7 @@ class SlideSide(FifoAggregator):
         super().__init__(aggregation)
         self._form: _Prefixes | _Suffixes = (_Prefixes if aggregation.invertible else _Suffixes)(aggregation)
 
-    def __len__(self) -> int:
-        return len(self._form)
-
-    @property
-    def partials(self) -> int:
-        return self._form.partials
-
-    def total(self) -> Any:
-        return self._form.total()
-
     def query_last(self, count: int) -> Any:
         """The result over the ``count`` newest values."""
         checked_count(count, len(self))
         return self.aggregation.lower(self._form.last(count))
-
-    def _push(self, partial: Any) -> None:
-        self._form._push(partial)
-
-    def _pop(self) -> None:
-        self._form._pop()
-
-    def _push_many(self, partials: Sequence[Any]) -> None:
-        self._form._push_many(partials)
-
-    def _pop_many(self, count: int) -> None:
-        self._form._pop_many(count)
-
-    def _check(self) -> None:
-        self._form._check()

@@ -28,10 +28,13 @@ __all__ = ["Compiled", "Lane", "choose_threads"]
 _PIECE = 1 << 16
 _LEAST_CHUNKS = 4  # a second thread begins with an lcs that is not its own: with fewer chunks that is too much
 SMALLEST_PARALLEL = 1 << 15
-"""Shorter windows leave the second thread to SBA, as the paper found too: see ``make bench-rolling``."""
+"""Shorter windows are left to one thread, as the paper does too."""
+LARGEST_BUFFER = 1 << 22
+"""Bytes of ``lcs`` up to which two threads, each with its own, do not drive each other out of the cache."""
+# Both measured by `make bench-rolling`.
 
 
-def choose_threads(algorithm: str, range_: int, slide: int) -> tuple[bool, str]:
+def choose_threads(algorithm: str, range_: int, slide: int, partial_bytes: int) -> tuple[bool, str]:
     """Whether PBA's second thread is used, and why or why not."""
     if algorithm == "sba":
         return False, "as asked for"
@@ -43,6 +46,8 @@ def choose_threads(algorithm: str, range_: int, slide: int) -> tuple[bool, str]:
         return False, f"with slide {slide} most merges make slices, in which lcs has no part"
     if range_ < SMALLEST_PARALLEL:
         return False, f"windows of under {SMALLEST_PARALLEL} values"
+    if range_ * partial_bytes > LARGEST_BUFFER:
+        return False, f"two threads with {range_ * partial_bytes >> 20} MB of lcs each would share too small a cache"
     return True, f"{available_cores()} cores and windows of {range_} values"
 
 
@@ -103,16 +108,16 @@ class Lane:
 class Compiled:
     """One window's kernels and state."""
 
-    def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool, parallel: bool, batch: Columns):
+    def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool, algorithm: str, batch: Columns):
         self.aggregation = aggregation
         self.n, self.m = divmod(range_, slide)
         self.slide = slide
         self.early = early
-        self.parallel = parallel and slide == 1 and self.n > 1
         self.dtypes = batch.dtypes
         self.masked = batch.nulls is not None
         self.form, self.clean_form = self._forms()
         self.lane = self._new_lane()
+        self.parallel, self.reason = choose_threads(algorithm, range_, slide, self.form.partial_bytes)
 
     def _forms(self) -> tuple[Form, Form]:
         kind = self.dtypes[0].kind
@@ -140,7 +145,7 @@ class Compiled:
             columns += (np.zeros(len(columns[0]), np.bool_) if batch.nulls is None else batch.nulls,)
         out = tuple(np.empty(windows, dtype) for dtype in self.form.result)
         nulls = np.zeros(windows if self.form.nullable else 0, np.bool_)
-        (self._in_two_threads if self.parallel else self.lane.run)(columns, out, nulls, 0)
+        (self._in_two_threads if self.parallel and self.n > 1 else self.lane.run)(columns, out, nulls, 0)
         return as_result(self.aggregation, out, nulls, batch.result_type, self.form.guarded)
 
     def _expect_nulls(self) -> None:

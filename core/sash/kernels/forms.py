@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import itertools
 import os
 import sys
 import tempfile
@@ -30,6 +31,7 @@ __all__ = ["Form", "form_of"]
 types: Any = numba.core.types
 
 _ROLES = ("lift", "combine", "lower")
+_stagger = itertools.count()
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,18 @@ class Form:
     """What making it took."""
 
     def arrays(self, size: int) -> tuple[np.ndarray[Any, Any], ...]:
-        """Room for ``size`` partials."""
-        return tuple(np.zeros(size, dtype) for dtype in self.partial)
+        """Room for ``size`` partials.
+
+        Each array begins at another place in a page: arrays of a power of two of bytes, all read and written at one
+        position, would else share a few lines of the cache and drive each other out.
+        """
+        begins = [(next(_stagger) * 5 % 56 + 1) * 64 // dtype.itemsize for dtype in self.partial]
+        return tuple(np.zeros(begin + size, dtype)[begin:] for begin, dtype in zip(begins, self.partial, strict=True))
+
+    @property
+    def partial_bytes(self) -> int:
+        """The size of a partial."""
+        return sum(dtype.itemsize for dtype in self.partial)
 
 
 @lru_cache(maxsize=256)

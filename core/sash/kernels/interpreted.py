@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,21 @@ class Interpreted:
 
     def feed(self, batch: Columns, windows: int) -> Any:
         """Run a batch that completes so many windows."""
-        results = [self.window.query() for value in self._values(batch) if self._completes(value)]
+        return self._as_result([self.window.query() for value in self._values(batch) if self._completes(value)])
+
+    def feed_groups(self, batch: Columns, starts: list[int]) -> tuple[Any, Any]:
+        """(ends, results) of every group of rows apart."""
+        values = list(self._values(batch))
+        ends, results = [], []
+        for begin, end in pairwise(starts):
+            self.window, self.count = TwoStacksLite(self.aggregation), 0
+            for row in range(begin, end):
+                if self._completes(values[row]):
+                    ends.append(row)
+                    results.append(self.window.query())
+        return np.array(ends, np.int64), self._as_result(results)
+
+    def _as_result(self, results: list[Any]) -> Any:
         if self.aggregation.fields:
             parts = zip(*results, strict=True) if results else [()] * len(self.aggregation.fields)
             return tuple(_as_array(list(part)) for part in parts)

@@ -72,7 +72,7 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
 def by_group(runner: Compiled | Interpreted, batch: Columns, starts: Array, windows: int) -> tuple[Array, Any]:
     """The ends and results of all groups' windows, of which there are so many."""
     if isinstance(runner, Interpreted):
-        raise TypeError(f"{runner.aggregation!r} cannot be compiled for these columns, and many groups need that")
+        return runner.feed_groups(batch, starts.tolist())
     piece = tuple(np.array(part) if not part.flags.writeable else np.ascontiguousarray(part) for part in batch.arrays)
     if batch.nulls is not None:
         piece = (*piece, batch.nulls)

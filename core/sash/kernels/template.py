@@ -89,6 +89,20 @@ def by_value(xs, n, early, state, A, B, C, out, null, o):
     f = {load_C_0}
     i = 0
     while i < size:
+        if q == 0 and not closed and not early and n > 1 and size - i >= n:
+            stop = i + n
+            X = {xs_part}
+            f = {lift_0}
+            for k in range(1, n):
+                f = combine(f, {lift_k})
+            emit(out, null, o, f)
+            o += 1
+            backward(X, n, B)
+            A, B = B, A
+            state[2] ^= 1
+            closed = 1
+            i = stop
+            continue
         whole = (size - i) // n if q == 0 and closed and n > 1 else 0
         stop = i + whole * n if whole else min(size, i + n - q)
         X = {xs_part}
