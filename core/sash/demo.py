@@ -21,15 +21,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--slide", type=int, default=1, help="values from window to window (default %(default)s)")
     parser.add_argument("--algorithm", default="auto", help="a merging algorithm by name (default %(default)s)")
     options = parser.parse_args(arguments)
-    query = sash.Query(
-        key="plug",
-        windows=sash.sliding(range=options.range, slide=options.slide),
-        aggregates={"peak": sash.Max("load"), "mean": sash.Mean("load"), "who": sash.ArgMax("load", "ts")},
-        algorithm=options.algorithm,
-    )
-    stream = smart_home(options.rows)
+    try:
+        query = _query(options)
+        plan = sash.explain(query)
+        stream = smart_home(options.rows)
+    except (TypeError, ValueError) as error:
+        parser.error(str(error))
     print(f"{options.rows:,} readings of {len(set(stream['plug'].tolist()))} smart plugs; the query, explained:\n")
-    print(sash.explain(query), end="\n\n")
+    print(plan, end="\n\n")
     begin = time.perf_counter()
     results = sash.run(query, stream)
     seconds = time.perf_counter() - begin
@@ -39,6 +38,15 @@ def main(arguments: list[str] | None = None) -> None:
         f"{options.rows / seconds:,.0f} rows/s, {seconds / options.rows * 1e6:.1f} µs a row, whatever the window's size"
     )
     _compare(stream, results)
+
+
+def _query(options: argparse.Namespace) -> sash.Query:
+    return sash.Query(
+        key="plug",
+        windows=sash.sliding(range=options.range, slide=options.slide),
+        aggregates={"peak": sash.Max("load"), "mean": sash.Mean("load"), "who": sash.ArgMax("load", "ts")},
+        algorithm=options.algorithm,
+    )
 
 
 def _print_table(results: dict[str, list[Any]]) -> None:

@@ -145,6 +145,19 @@ def test_the_generated_stream_is_the_same_every_time() -> None:
         smart_home(10, plugs=0)
 
 
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("--algorithm=quantum", "algorithm must be"),
+        ("--slide=2000", "is below slide"),
+        ("--rows=-1", "not be negative"),
+    ],
+)
+def test_the_demo_says_what_is_wrong(argument: str, words: str) -> None:
+    shown = subprocess.run([sys.executable, "-m", "sash.demo", argument], capture_output=True, text=True, check=False)
+    assert shown.returncode == 2 and words in shown.stderr and "Traceback" not in shown.stderr
+
+
 @pytest.mark.parametrize("arguments", [[], ["--slide=7", "--range=100", "--algorithm=daba"], ["--rows=10"]])
 def test_the_demo_runs(arguments: list[str]) -> None:
     shown = subprocess.run(

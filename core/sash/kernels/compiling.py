@@ -74,6 +74,7 @@ def returned(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     """The type that a compiled function returns for arguments of the given types."""
     try:
         dispatcher.compile(arguments)
+    # besides errors of its own, Numba's inference ends in these on code that it does not know
     except (NumbaError, NotImplementedError, AssertionError, KeyError) as error:
         raise NotCompilable(_one_line(error)) from error
     return types.unliteral(dispatcher.overloads[arguments].signature.return_type)
