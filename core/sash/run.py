@@ -70,7 +70,11 @@ def _results(query: Query, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[An
     starts: dict[Any, int] = {}
     for number, row in enumerate(rows):
         key = key_of(row)
-        window = windows.get(key)
+        try:
+            window = windows.get(key)
+        except TypeError as error:
+            named = dict(zip(query.keys, key, strict=True))
+            raise TypeError(f"row {number}: {named} cannot be a key: {error}") from error
         if window is None:
             window = windows[key] = make()
             starts[key] = 0

@@ -153,6 +153,53 @@ def test_integer_sums_are_widened_or_refused_never_wrong(dtype: Any) -> None:
     assert mean == pytest.approx((3 * int(top) + 3 * int(bottom)) / 6, rel=1e-12, abs=1e-6 * int(top) * 2.0**-40)
 
 
+def test_a_batch_that_fails_has_not_been() -> None:
+    sums = sash.Rolling(sash.Sum(), 2)
+    assert sums.push(np.array([1, 2])).tolist() == [3]
+    for _ in range(3):
+        with pytest.raises(OverflowError):
+            sums.push(np.array([1 << 62, 1 << 62, 1 << 62]))
+    assert sums.push(np.array([5, 6, 7])).tolist() == [7, 11, 13]
+
+    def picky(value: float) -> float:
+        if value < 0:
+            raise ValueError("negative")
+        return value
+
+    own = sash.Rolling(sash.aggregation(lift=picky, combine=lambda a, b: a + b), 2)
+    assert own.push(np.array([1.0, 2.0])).tolist() == [3]
+    with pytest.raises(ValueError, match="negative"):
+        own.push(np.array([4.0, 5.0, 6.0, -1.0]))
+    assert own.push(np.array([5.0])).tolist() == [7]
+    rows = sash.Rolling(sash.aggregation(lift=lambda v: [picky(v)], combine=lambda a, b: a + b, lower=sum), 2)
+    with pytest.warns(sash.PerformanceWarning):
+        rows.push(np.array([1.0, 2.0]))
+    with pytest.raises(ValueError, match="negative"):
+        rows.push(np.array([4.0, -1.0]))
+    assert rows.push(np.array([5.0])).tolist() == [7]
+
+
+def test_an_interrupted_batch_is_not_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    window = sash.Rolling(sash.Max(), 2)
+    window.push(np.zeros(3))
+
+    def interrupted(*_: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(window._runner.lane, "run", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        window.push(np.zeros(3))
+    with pytest.raises(RuntimeError, match="begin with a new Rolling"):
+        window.push(np.zeros(3))
+
+
+def test_a_null_argument_is_a_result() -> None:
+    house = MaskedArray([7, 8, 9], [True, False, False])
+    with pytest.warns(sash.PerformanceWarning, match="of type object"):
+        result = sash.rolling((np.array([3.0, 1.0, 2.0]), house), sash.ArgMax(), 2)
+    assert result.tolist() == [None, 9]
+
+
 def test_timestamps() -> None:
     days = np.array(["2024-01-03", "NaT", "2024-01-01", "2024-01-02"], "M8[ns]")
     assert sash.rolling(days, sash.Max(), 2).astype("M8[D]").astype(str).tolist() == [

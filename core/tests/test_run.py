@@ -112,6 +112,14 @@ def test_bad_data_is_told_by_row_and_column(data: Any, error: type[Exception], w
         sash.run(_query(), data)
 
 
+def test_values_and_keys_that_do_not_go_together() -> None:
+    peak = {"peak": sash.Max("x"), "n": sash.Count()}
+    with pytest.raises(TypeError, match=r"row 1: Max\('x'\) cannot combine 1 with 'a'"):
+        sash.run(_query(aggregates=peak), [{"x": 1}, {"x": "a"}])
+    with pytest.raises(TypeError, match=r"row 0: \{'k': \[1\]\} cannot be a key: unhashable"):
+        sash.run(_query(key="k"), {"k": [[1]], "x": [1]})
+
+
 def test_columns_of_different_lengths() -> None:
     with pytest.raises(ValueError, match=r"different lengths: \{'k': 1, 'x': 2\}"):
         sash.run(_query(key="k"), {"k": [1], "x": [1, 2]})

@@ -47,7 +47,19 @@ class Together(Aggregation):
         return tuple([part.lift(each) for part, each in zip(self.parts, value, strict=True)])
 
     def _combine(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple([part.combine(x, y) for part, x, y in zip(self.parts, a, b, strict=True)])
+        try:
+            return tuple([part.combine(x, y) for part, x, y in zip(self.parts, a, b, strict=True)])
+        except TypeError as error:
+            raise TypeError(self._complaint(a, b, error)) from error
+
+    def _complaint(self, a: tuple[Any, ...], b: tuple[Any, ...], error: TypeError) -> str:
+        """Which of the parts it is that cannot be combined."""
+        for part, x, y in zip(self.parts, a, b, strict=True):
+            try:
+                part.combine(x, y)
+            except TypeError:
+                return f"{part!r} cannot combine {x!r} with {y!r}: {error}"
+        return str(error)
 
     def _lower(self, partial: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple([part.lower(x) for part, x in zip(self.parts, partial, strict=True)])

@@ -40,6 +40,9 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
         first = place == 0 or not aggregation._lifts_rows  # a null argument of ArgMax is a value like any other
         if first and isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
             masks.append(np.ma.getmaskarray(array))
+        elif isinstance(array, np.ma.MaskedArray) and array.mask.any():
+            nulls, array = np.ma.getmaskarray(array), np.array(array.data, object)
+            array[nulls] = None  # a null argument is a result, which row by row it can be
         array = np.asarray(array)
         if first and array.dtype.kind in "mM" and np.isnat(array).any():
             masks.append(np.isnat(array))
@@ -48,8 +51,8 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
     if len(lengths) > 1:
         raise ValueError(f"columns and mask must be of one length; got {sorted(lengths)}")
     skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
-    nulls = np.logical_or.reduce(masks) if masks and skips else None
-    kept = nulls if nulls is not None and nulls.any() else None
+    null = np.logical_or.reduce(masks) if masks and skips else None
+    kept = null if null is not None and null.any() else None
     return Columns(tuple(arrays), kept, _result_type(aggregation, values))
 
 

@@ -99,6 +99,14 @@ class Lane:
         self.form.kernels.backward(readable, self.n, self.buffers[0])
         self.state[:] = (0, 1, 0, 0)
 
+    def memo(self) -> tuple[Any, ...]:
+        """All of its state, copied: O(n)."""
+        return (self.state.copy(), [tuple(map(np.copy, arrays)) for arrays in self.buffers], self.wary)
+
+    def restore(self, memo: tuple[Any, ...]) -> None:
+        """Be as when ``memo`` was taken."""
+        self.state, self.buffers, self.wary = memo
+
     def take_over(self, other: Lane) -> None:
         """Have the state of another lane, which has run what came after this one's."""
         self.buffers, self.wary = other.buffers, other.wary
@@ -117,6 +125,7 @@ class Compiled:
         self.masked = batch.nulls is not None
         self.form, self.clean_form = self._forms()
         self.lane = self._new_lane()
+        self.broken = False
         self.parallel, self.reason = choose_threads(algorithm, range_, slide, self.form.partial_bytes)
 
     def _forms(self) -> tuple[Form, Form]:
@@ -134,7 +143,9 @@ class Compiled:
         return self.form.seconds + (self.clean_form.seconds if self.clean_form is not self.form else 0.0)
 
     def feed(self, batch: Columns, windows: int) -> Any:
-        """Run a batch that completes so many windows."""
+        """Run a batch that completes so many windows, or leave everything as it was."""
+        if self.broken:
+            raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
         if batch.dtypes != self.dtypes:
             before, now = (", ".join(map(str, dtypes)) for dtypes in (self.dtypes, batch.dtypes))
             raise TypeError(f"the columns were of type {before} in earlier batches and are of type {now} in this one")
@@ -145,8 +156,16 @@ class Compiled:
             columns += (np.zeros(len(columns[0]), np.bool_) if batch.nulls is None else batch.nulls,)
         out = tuple(np.empty(windows, dtype) for dtype in self.form.result)
         nulls = np.zeros(windows if self.form.nullable else 0, np.bool_)
-        (self._in_two_threads if self.parallel and self.n > 1 else self.lane.run)(columns, out, nulls, 0)
-        return as_result(self.aggregation, out, nulls, batch.result_type, self.form.guarded)
+        # a sum that overflows and a function of the user's can fail: then the batch has not been
+        memo = self.lane.memo() if self.form.guarded or not self.form.cached else None
+        try:
+            (self._in_two_threads if self.parallel and self.n > 1 else self.lane.run)(columns, out, nulls, 0)
+            return as_result(self.aggregation, out, nulls, batch.result_type, self.form.guarded)
+        except BaseException:
+            self.broken = memo is None  # interrupted, with part of a batch in its state
+            if memo is not None:
+                self.lane.restore(memo)
+            raise
 
     def _expect_nulls(self) -> None:
         """Go over to the kernels for columns with nulls: all partials so far have a value."""

@@ -29,8 +29,14 @@ class Interpreted:
         self.count = 0
 
     def feed(self, batch: Columns, windows: int) -> Any:
-        """Run a batch that completes so many windows."""
-        return self._as_result([self.window.query() for value in self._values(batch) if self._completes(value)])
+        """Run a batch that completes so many windows, or leave everything as it was."""
+        window = self.window
+        memo = (window._front[:], window._back[:], window._back_agg, self.count)
+        try:
+            return self._as_result([window.query() for value in self._values(batch) if self._completes(value)])
+        except BaseException:
+            window._front, window._back, window._back_agg, self.count = memo
+            raise
 
     def feed_groups(self, batch: Columns, starts: list[int]) -> tuple[Any, Any]:
         """(ends, results) of every group of rows apart."""
