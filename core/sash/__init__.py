@@ -10,7 +10,7 @@
 6
 """
 
-from sash import aggregators
+from sash import aggregators, stores, windows
 from sash.aggregations import (
     M4,
     Aggregation,
@@ -43,11 +43,14 @@ from sash.aggregations import (
     check_laws,
 )
 from sash.chunks import optimal_chunk, optimal_chunk_time
+from sash.operator import Operator
 from sash.plan import explain
 from sash.query import Query
+from sash.queryfile import QueryFileError, dump_query, load_query
 from sash.rolling import PerformanceWarning, Rolling, rolling, rolling_by
 from sash.run import run
-from sash.windows import sliding, tumbling
+from sash.slicing.codec import StateError
+from sash.windows import last, punctuated, session, sliding, tumbling, window_while
 
 __version__ = "0.1.0"
 
@@ -74,24 +77,35 @@ __all__ = [
     "Min",
     "MinCount",
     "MomentSketch",
+    "Operator",
     "PerformanceWarning",
     "PopulationStdDev",
     "Quantile",
     "QuantileSketch",
     "Query",
+    "QueryFileError",
     "Rolling",
     "SampleStdDev",
+    "StateError",
     "Sum",
     "__version__",
     "aggregation",
     "aggregators",
     "check_laws",
+    "dump_query",
     "explain",
+    "last",
+    "load_query",
     "optimal_chunk",
     "optimal_chunk_time",
+    "punctuated",
     "rolling",
     "rolling_by",
     "run",
+    "session",
     "sliding",
+    "stores",
     "tumbling",
+    "window_while",
+    "windows",
 ]

@@ -46,3 +46,28 @@ def nanoseconds(duration: str | timedelta) -> int:
     if total.denominator != 1:
         raise ValueError(f"{duration!r} is not a whole number of nanoseconds")
     return int(total)
+
+
+_CANONICAL = {unit: _UNITS[unit] for unit in ("d", "h", "m", "s", "ms", "us", "ns")}
+
+
+def as_duration(value: str | timedelta | int, name: str) -> str:
+    """A duration as a text in its shortest form, so that equal ones are equal; ``name`` is what errors call it.
+
+    >>> as_duration("60s", "range"), as_duration(timedelta(milliseconds=1500), "range"), as_duration(0, "offset")
+    ('1m', '1s 500ms', '0s')
+    """
+    if isinstance(value, int) and value == 0 and not isinstance(value, bool):
+        return "0s"
+    try:
+        left = nanoseconds(value)  # type: ignore[arg-type]  # what it is not, it says
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    if left < 0:
+        raise ValueError(f"{name} must not be negative; got {value!r}")
+    parts = []
+    for unit, size in _CANONICAL.items():
+        number, left = divmod(left, size)
+        if number:
+            parts.append(f"{number}{unit}")
+    return " ".join(parts) or "0s"

@@ -32,12 +32,14 @@ def rolling(
     partial: bool = False,
     mask: Any = None,
     algorithm: str = "auto",
+    out: Any = None,
 ) -> Any:
     """The results of ``aggregation`` over the windows W[range, slide] of an array.
 
     ``values`` is an array, or a tuple of several for an aggregation of several columns; masked arrays and ``mask``
     (True is null) tell nulls. The result is an array; a tuple of them for a result of several parts (M4); a masked one
-    where windows have no result. ``partial`` also gives the first windows, which are not yet full.
+    where windows have no result. ``partial`` also gives the first windows, which are not yet full. ``out`` is an array
+    to put the result in, or a tuple of them, as from an earlier call: new memory costs as much as to compute a maximum.
 
     Costs 3 merges a slide, in compiled code that releases the GIL; O(range / slide) memory besides the result.
 
@@ -48,7 +50,7 @@ def rolling(
     array([4, 9])
     """
     columns = values if isinstance(values, tuple) else (values,)
-    return Rolling(aggregation, range, slide, partial, algorithm).push(*columns, mask=mask)
+    return Rolling(aggregation, range, slide, partial, algorithm).push(*columns, mask=mask, out=out)
 
 
 def rolling_by(
@@ -111,16 +113,15 @@ class Rolling:
         self.partial = bool(partial)
         self._count = 0
         self._runner: Any = None
-        self._plan: list[str] = []
 
-    def push(self, *columns: Any, mask: Any = None) -> Any:
-        """Take a batch; the results of the windows that it completes."""
+    def push(self, *columns: Any, mask: Any = None, out: Any = None) -> Any:
+        """Take a batch; the results of the windows that it completes, in ``out`` if that is given."""
         batch = as_columns(self.aggregation, columns, mask)
         if self._runner is None:
             self._runner = self._choose(batch)
         size = len(batch.arrays[0])
         windows = int(self._completed(self._count + size) - self._completed(self._count))
-        result = self._runner.feed(batch, windows)
+        result = self._runner.feed(batch, windows, out)
         self._count += size
         return result
 
@@ -133,18 +134,11 @@ class Rolling:
         try:
             if odd:
                 raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
-            runner = Compiled(*shape, self.algorithm, batch)
+            return Compiled(*shape, self.algorithm, batch)
         except NotCompilable as error:
-            self._plan = ["algorithm  TwoStacksLite", f"compiled   no: {error}"]
             message = f"{self.aggregation!r} runs row by row in Python, which is slower: {error}"
             warnings.warn(message, PerformanceWarning, stacklevel=_caller())
-            return Interpreted(*shape)
-        kept = "kept on disk" if runner.form.cached else "for this process"
-        self._plan = [
-            f"algorithm  {'PBA, two threads' if runner.parallel else 'SBA, one thread'}: {runner.reason}",
-            f"compiled   yes, {kept}, in {runner.seconds:.2f} s",
-        ]
-        return runner
+            return Interpreted(*shape, str(error))
 
     def explain(self) -> str:
         """How batches are run, and why; known when the first has been.
@@ -156,7 +150,9 @@ class Rolling:
         """
         n, m = divmod(self.range, self.slide)
         begin = f"windows    W[{self.range}, {self.slide}], {n} slices" + (f" and {m} values" if m else "")
-        return "\n".join([begin, *(self._plan or ["no batch yet: what is compiled depends on the columns' types"])])
+        if self._runner is None:
+            return f"{begin}\nno batch yet: what is compiled depends on the columns' types"
+        return "\n".join([begin, *self._runner.plan()])
 
     def _completed(self, count: Any) -> Any:
         """How many windows have a result once ``count`` values are there, a number or an array of them."""

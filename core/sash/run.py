@@ -1,107 +1,124 @@
-"""The local runtime: a query over a whole data set in this process."""
+"""The local runtime: a query over a whole data set in this process, by columns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import itemgetter
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from sash.plan import plan
+from sash.blame import naming_rows
+from sash.frames import Frame, columns_of, factorize, to_list
+from sash.lanes import Lane
+from sash.output import Outcome, Output
+from sash.plan import LanePlan, plan
 from sash.query import Query
+from sash.slicing.decisions import unsupported
+from sash.slicing.rows import Result, RowLane
+from sash.times import TimeCodec
 
 __all__ = ["run"]
 
-Row = dict[str, Any]
+Array = np.ndarray[Any, Any]
+
+LONG = 4_000_000
+"""From so many rows on, progress is shown on a terminal."""
 
 
-def run(query: Query, data: Mapping[str, Any] | Iterable[Mapping[str, Any]]) -> Any:
-    """All results of ``query`` over ``data``, in the order in which the windows are complete.
+def run(query: Query, data: Any) -> Any:
+    """All results of ``query`` over ``data``, key by key, and for each key in the order in which windows are complete.
 
-    ``data`` is columns (a mapping of names to arrays) or rows (mappings); the results are of the same kind. A result
-    has the key's columns, ``window_start`` and ``window_end`` (the positions of the window's first value and of the
-    first after it, counted by key) and the aggregates. Costs a lift, the planned merges and a lower a row.
+    ``data`` is a pandas or polars DataFrame, an Arrow table, a dict of arrays or lists, or rows (mappings); the results
+    are of the same kind. A result has the key's columns, ``window`` (the name, if windows have names),
+    ``window_start`` and ``window_end`` (times as in the data, or positions counted by key) and the aggregates. As all
+    data is there, nothing is late: tuples are taken in the order of time, whatever the order of rows.
+
+    Costs what the planned merges do, in compiled code where the columns are of numbers.
 
     >>> import sash
     >>> query = sash.Query(key="plug", windows=sash.sliding(2), aggregates={"peak": sash.Max("load")})
     >>> sash.run(query, {"plug": ["a", "b", "a", "a"], "load": [3, 9, 5, 4]})
     {'plug': ['a', 'a'], 'window_start': [0, 1], 'window_end': [2, 3], 'peak': [5, 5]}
     """
-    names = (*query.keys, "window_start", "window_end", *query.aggregates)
-    if isinstance(data, Mapping):
-        results = list(_results(query, _rows_of_columns(query, data)))
-        return {name: [row[i] for row in results] for i, name in enumerate(names)}
-    return [dict(zip(names, row, strict=True)) for row in _results(query, _rows_of_rows(query, data))]
+    frame = columns_of(data, query.columns)
+    codes, distinct = factorize(frame, query.keys)
+    output, codecs = Output(query), dict(_codecs(query, frame))
+    for lane in query.lanes:
+        if lane.order in codecs:
+            codecs[lane.order] = codecs[lane.order].for_steps(output.steps(lane))
+    final = query.using(allowed_lateness=None)
+    lanes = plan(final, own_watermark=False).lanes
+    with naming_rows(query, frame, codes):
+        outcomes = [each for planned in lanes for each in _run_lane(final, planned, frame, codes, codecs)]
+    return output.table(frame, _by_key(outcomes), codecs, distinct)
 
 
-def _rows_of_columns(query: Query, data: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
-    """Tuples of the query's columns."""
-    for column in query.columns:
-        if column not in data:
-            raise KeyError(f"column {column!r} is not in the data, which has {', '.join(map(repr, data))}")
-    lengths = {column: len(data[column]) for column in query.columns or data}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"the columns are of different lengths: {lengths}")
-    if not query.columns:
-        return iter([()] * next(iter(lengths.values()), 0))
-    return zip(*(_plain(data[column]) for column in query.columns), strict=True)
+def _codecs(query: Query, frame: Frame) -> Iterator[tuple[str, TimeCodec]]:
+    for lane in query.lanes:
+        if lane.order is not None and len(frame):
+            codec = TimeCodec.of_array(frame[lane.order], lane.order, frame.zone(lane.order))
+            if codec is not None:
+                codec.check_unit(lane.unit, lane.order)
+                yield lane.order, codec
 
 
-def _plain(column: Sequence[Any]) -> Sequence[Any]:
-    """A NumPy array as a list: its elements as Python's own, made in one go."""
-    return column.tolist() if isinstance(column, np.ndarray) else column
+def _inside(lane: Lane, frame: Frame, codecs: dict[str, TimeCodec]) -> Array | None:
+    if lane.order is None:
+        return None
+    if lane.order not in codecs:
+        return np.zeros(0, np.int64)
+    return codecs[lane.order].to_inside_array(frame[lane.order], lane.order, 0, frame.zone(lane.order))
 
 
-def _rows_of_rows(query: Query, data: Iterable[Mapping[str, Any]]) -> Iterator[tuple[Any, ...]]:
-    for number, row in enumerate(data):
-        try:
-            yield tuple([row[column] for column in query.columns])
-        except KeyError as error:
-            raise KeyError(
-                f"row {number} has no column {error.args[0]!r}; it has {', '.join(map(repr, row))}"
-            ) from None
+def _run_lane(
+    query: Query, planned: LanePlan, frame: Frame, codes: Array, codecs: dict[str, TimeCodec]
+) -> Iterator[Outcome]:
+    times = _inside(planned.lane, frame, codecs)
+    if unsupported(query, planned.lane) is not None:
+        yield from _by_rows(query, planned, frame, codes, times)
+        return
+    from sash.slicing.columns import ColumnLane  # brings Numba, which takes a while: only when it is needed
+
+    engine = ColumnLane(query, planned.lane, own_watermark=False)
+    columns = {name: frame[name] for name in query.values}
+    for piece in _pieces(len(frame)):
+        part = {name: array[piece] for name, array in columns.items()}
+        results = engine.process(codes[piece], None if times is None else times[piece], part, piece.stop - piece.start)
+        yield Outcome.of_columns(planned.lane, results)
+    yield Outcome.of_columns(planned.lane, engine.close())
 
 
-def _results(query: Query, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    make, shape = plan(query).make, query.windows
-    key_of, value_of = _readers(query)
-    windows: dict[Any, Any] = {}
-    starts: dict[Any, int] = {}
-    for number, row in enumerate(rows):
-        key = key_of(row)
-        try:
-            window = windows.get(key)
-        except TypeError as error:
-            named = dict(zip(query.keys, key, strict=True))
-            raise TypeError(f"row {number}: {named} cannot be a key: {error}") from error
-        if window is None:
-            window = windows[key] = make()
-            starts[key] = 0
-        try:
-            complete = window.insert(value_of(row))
-        except TypeError as error:
-            raise TypeError(f"row {number}: {error}") from error
-        if complete:
-            start = starts[key]
-            starts[key] = start + shape.slide
-            yield (*key, start, start + shape.range, *window.query())
+def _pieces(size: int) -> Iterator[slice]:
+    """All rows at once, or, if someone watches and it takes long, in steps that are shown."""
+    if size < LONG or not sys.stderr.isatty():
+        yield slice(0, size)
+        return
+    step = max(LONG // 4, size // 50)
+    for start in range(0, size, step):
+        print(f"\rsash: {100 * start // size:3d} % of {size:,} rows", end="", file=sys.stderr, flush=True)
+        yield slice(start, min(size, start + step))
+    print("\r" + " " * 50 + "\r", end="", file=sys.stderr, flush=True)
 
 
-def _readers(query: Query) -> tuple[Callable[[Any], tuple[Any, ...]], Callable[[Any], tuple[Any, ...]]]:
-    """How the key, and what each aggregate reads, is taken from a tuple of the query's columns."""
-    place = {column: i for i, column in enumerate(query.columns)}
-    readers = [_reader([place[column] for column in part.columns]) for part in query.together.parts]
-    keys = [place[column] for column in query.keys]
+def _by_rows(query: Query, planned: LanePlan, frame: Frame, codes: Array, times: Array | None) -> Iterator[Outcome]:
+    """For windows that have to be told of each tuple: key by key."""
+    whole = [to_list(frame[column], frame.zone(column)) for column in query.values]
+    values = list(zip(*whole, strict=True)) if whole else [()] * len(frame)
+    moments = [None] * len(frame) if times is None else times.tolist()
+    order = np.argsort(codes, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1):
+        lane = RowLane(query, planned.lane, planned.decisions, planned.store, own_watermark=False)
+        results: list[Result] = []
+        for row in rows.tolist():
+            results += lane.process(moments[row], values[row]) or []
+        results += lane.advance(float("inf"))
+        outcome = Outcome.of_rows(planned.lane, results, query)
+        outcome.codes[:] = codes[rows[:1]]
+        yield outcome
 
-    def key_of(row: Any) -> tuple[Any, ...]:
-        return tuple([row[i] for i in keys])
 
-    def value_of(row: Any) -> tuple[Any, ...]:
-        return tuple([read(row) for read in readers])
-
-    return key_of, value_of
-
-
-def _reader(places: list[int]) -> Callable[[Any], Any]:
-    return itemgetter(*places) if places else lambda row: None
+def _by_key(outcomes: list[Outcome]) -> list[Outcome]:
+    """Outcomes of one lane, already key by key, or several, to be brought into that order by the table."""
+    filled = [outcome for outcome in outcomes if len(outcome)]
+    return filled or outcomes[:1]

@@ -216,6 +216,29 @@ class TestChoice:
         window = PBA(_releasing(), 100_000)
         assert not window.parallel and "one core" in window.reason
 
+    def test_threads_can_be_unwanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+        pool.hold_pool(0)
+        try:
+            window = PBA(_releasing(), 100_000)
+        finally:
+            pool.release_pool()
+        assert not window.parallel and "wanted" in window.reason
+        assert PBA(_releasing(), 100_000).parallel
+
+    def test_threads_end_with_the_last_that_holds_the_pool(self) -> None:
+        def threads() -> int:
+            return sum(thread.name.startswith("sash-lcs") for thread in threading.enumerate())
+
+        pool.hold_pool(3)
+        pool.hold_pool(1)  # a second one changes nothing
+        for _ in range(20):
+            PBA(sash.Max(), 512, parallel=True).insert_many(range(2000))
+        pool.release_pool()
+        assert 1 <= threads() <= 3
+        pool.release_pool()
+        assert threads() == 0
+
     def test_what_is_asked_for_is_done(self) -> None:
         assert PBA(sash.Max(), 10, parallel=True).parallel
         assert not PBA(_releasing(), 100_000, parallel=False).parallel

@@ -12,6 +12,7 @@ import pytest
 import sash
 from sash.aggregators import (
     ABA,
+    AMTA,
     DABA,
     FIFO,
     PBA,
@@ -20,6 +21,7 @@ from sash.aggregators import (
     FifoAggregator,
     FlatFAT,
     FlatFIT,
+    LogMTA,
     Recalc,
     SlickDeque,
     SlideSide,
@@ -48,6 +50,11 @@ def _n(n: int) -> float:
     return n
 
 
+def _height(n: int) -> int:
+    """⌈log2 n⌉, and 1 more."""
+    return n.bit_length()
+
+
 def _log(n: int) -> float:
     return math.ceil(math.log2(4 * max(n, 4)))
 
@@ -62,6 +69,8 @@ BOUNDS: dict[type[FifoAggregator], Bound] = {
     SlideSide: Bound(3, lambda n: n + 2, lambda n: n + 1),
     SlickDeque: Bound(2, lambda n: max(n, 2), lambda n: n + 1),
     SubtractOnEvict: Bound(2, lambda n: 2, lambda n: n + 1),
+    # their levels are as many as all values so far have, here 21 n
+    AMTA: Bound(6, lambda n: 5 * _height(n) + 4, lambda n: 2 * n + 130 * _height(21 * n)),
 }
 
 
@@ -273,4 +282,4 @@ class _Elsewhere(Executor):
 
 
 def test_every_fifo_algorithm_has_its_bounds_tested() -> None:
-    assert {*BOUNDS, Recalc, FlatFAT} == set(FIFO)
+    assert {*BOUNDS, Recalc, FlatFAT, LogMTA} == set(FIFO)

@@ -244,14 +244,30 @@ def test_layouts() -> None:
     assert sash.rolling(np.array([]), sash.Max(), 2).tolist() == []
 
 
-def test_nan_is_found_wherever_it_is() -> None:
-    rng = np.random.default_rng(5)
-    for n in (3, 1000, 70_000):
+@pytest.mark.parametrize("slide", [1, 10, 64])
+@pytest.mark.parametrize("n", [64, 1000, 70_000])
+def test_nan_is_found_wherever_it_is(n: int, slide: int) -> None:
+    rng = np.random.default_rng(n + slide)
+    for many in (1, 7, 100_000):
         column = rng.random(300_000)
-        column[rng.integers(0, len(column), 7)] = math.nan
+        column[rng.integers(0, len(column), many)] = math.nan
         counts = np.cumsum(np.isnan(column))
-        inside = counts[n - 1 :] - np.concatenate([[0], counts[:-n]])
-        assert (np.isnan(sash.rolling(column, sash.Max(), n)) == (inside > 0)).all()
+        inside = (counts[n - 1 :] - np.concatenate([[0], counts[:-n]]))[::slide]
+        window = sash.Rolling(sash.Max(), n, slide)
+        found = np.concatenate([window.push(part) for part in np.split(column, [150_001])])
+        assert (np.isnan(found) == (inside > 0)).all()
+        plain = np.concatenate([[0], np.nan_to_num(column)])  # where no NaN is, NumPy's maximum is the same
+        ends = np.flatnonzero(inside == 0)[:50] * slide + n
+        assert [found[(end - n) // slide] for end in ends] == [plain[end - n + 1 : end + 1].max() for end in ends]
+
+
+def test_nan_in_groups() -> None:
+    codes, values = np.repeat(np.arange(5000), 20), np.random.default_rng(8).random(100_000)
+    values[[77_777, 90_000]] = math.nan
+    for partial in (False, True):
+        ends, results = sash.rolling_by(codes, values, sash.Max(), 4, partial=partial)
+        wanted = {row for nan in (77_777, 90_000) for row in range(nan, nan + 4) if codes[row] == codes[nan]}
+        assert set(ends[np.isnan(results)].tolist()) == wanted & set(ends.tolist())
 
 
 @pytest.mark.parametrize("aggregation", [sash.Max(), sash.Mean(), sash.M4(), COMPILED[-1]], ids=lambda a: a.name)
@@ -270,6 +286,46 @@ def test_two_threads_give_the_results_of_one(aggregation: sash.Aggregation, n: i
     assert "PBA, two threads: as asked for" in window.explain()
 
 
+def test_results_go_where_they_are_wanted() -> None:
+    column = np.arange(9.0)
+    room = np.empty(7)
+    assert np.shares_memory(sash.rolling(column, sash.Max(), 3, out=room), room)
+    assert room.tolist() == [2, 3, 4, 5, 6, 7, 8]
+    four = tuple(np.empty(7) for _ in range(4))
+    sash.rolling(column, sash.M4(), 3, out=four)
+    assert four[0].tolist() == column[:7].tolist()
+    sums = np.empty(2, np.int64)
+    sash.rolling(np.array([1, 2, 3]), sash.Sum(), 2, out=sums)
+    assert sums.tolist() == [3, 5]
+    texts = np.empty(1, object)
+    with pytest.warns(sash.PerformanceWarning):
+        sash.rolling(np.array(["a", "b"]), sash.Concat(), 2, out=texts)
+    assert texts.tolist() == ["a,b"]
+    for wrong, error, words in [
+        (np.empty(6), TypeError, r"out must be of the type float64 and the shape \(7,\)"),
+        (np.empty(7, np.int64), TypeError, "out must be of the type float64"),
+        (four, TypeError, "out must have 1 arrays"),
+        (np.empty(14)[::2], ValueError, "out must be contiguous and writeable"),
+    ]:
+        with pytest.raises(error, match=words):
+            sash.rolling(column, sash.Max(), 3, out=wrong)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e9, 1e15])
+def test_deviations_do_not_cancel(mean: float) -> None:
+    rng = np.random.default_rng(11)
+    column = mean + rng.integers(-99, 99, 20_000)
+    column[7000:7100] += 1e6
+    for n in (2, 100, 1000):
+        found = sash.rolling(column, sash.SampleStdDev(), n)
+        for start in range(0, len(found), 501):
+            assert found[start] == pytest.approx(np.std(column[start : start + n] - mean, ddof=1), rel=1e-9, abs=1e-9)
+    still = np.full(3000, mean + 0.1)
+    still[1000] = -1e300
+    flat = sash.rolling(still, sash.PopulationStdDev(), 10)
+    assert not flat[:991].any() and not flat[1001:].any() and np.isinf(flat[991:1001]).all()
+
+
 def test_kernels_release_the_gil() -> None:
     column = np.random.default_rng(1).random(4_000_000)
     sash.rolling(column[:100], sash.SampleStdDev(), 10)
@@ -284,17 +340,40 @@ def test_kernels_release_the_gil() -> None:
 
 class TestChoice:
     def test_auto(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        column = np.zeros(10)
-        for cores, r, s, words in [
-            (2, 1 << 15, 1, "PBA, two threads: 2 cores and windows of 32768 values"),
-            (1, 1 << 15, 1, "SBA, one thread: one core, on which"),
-            (2, 1 << 20, 1, "SBA, one thread: two threads with 8 MB of lcs each would share too small a cache"),
-            (2, 100, 1, "SBA, one thread: windows of under 32768 values"),
-            (2, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
+        column = np.zeros(1 << 16)
+        for cores, cost, r, s, words in [
+            (
+                2,
+                1.0,
+                1 << 15,
+                1,
+                "PBA, two threads: 2 cores, and a chunk of 32768 values takes 32.8 µs (1 ns a value, measured)",
+            ),
+            (
+                2,
+                20.0,
+                2000,
+                1,
+                "PBA, two threads: 2 cores, and a chunk of 2000 values takes 40 µs (20 ns a value, measured)",
+            ),
+            (
+                2,
+                1.0,
+                2000,
+                1,
+                "SBA, one thread: a chunk of 2000 values takes 2 µs (1 ns a value, measured), and a second",
+            ),
+            (1, 1.0, 1 << 15, 1, "SBA, one thread: one core, on which"),
+            (2, 1.0, 1 << 21, 1, "SBA, one thread: two threads with 16 MB of lcs each would share too small a cache"),
+            (2, 1.0, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
         ]:
             monkeypatch.setattr("sash.kernels.compiled.available_cores", lambda cores=cores: cores)
+            monkeypatch.setattr("sash.kernels.compiled.Compiled._cost", lambda *_, cost=cost: cost)
+            monkeypatch.setattr("sash.kernels.forms.Form.cost_by", lambda _, measure: measure())
             window = sash.Rolling(sash.Max(), r, s)
             assert "no batch yet" in window.explain()
+            window.push(column[:10])
+            assert ("no batch yet of enough values" in window.explain()) == (cores > 1 and s == 1)
             window.push(column)
             assert words in window.explain()
             assert "compiled   yes, kept on disk, in " in window.explain()
@@ -368,9 +447,9 @@ class TestFallback:
 def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     program = (
         "import numpy as np, sash\n"
-        "from sash.kernels.forms import form_of\n"
+        "from sash.kernels.forms import full_form\n"
         "assert sash.rolling(np.arange(9.0), sash.Mean(), 3).tolist() == [1, 2, 3, 4, 5, 6, 7]\n"
-        "stats = form_of(sash.Mean(), (np.dtype('f8'),), False, False).kernels.by_value.stats\n"
+        "stats = full_form(sash.Mean(), (np.dtype('f8'),)).kernels.by_value.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
@@ -383,12 +462,13 @@ def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     assert [run.split() for run in runs] == [["0", "1"], ["1", "0"]]
 
 
-def test_memory_beyond_input_and_output_grows_with_the_window_only() -> None:
+def test_memory_beyond_input_and_output_grows_with_the_window_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.kernels.room.MOST", 0)  # nothing is kept of the first call for the second
     n = 50_000
     peaks = []
     for size in (4_000_000, 8_000_000):
         column = np.random.default_rng(1).random(size)
-        sash.rolling(column[:10], sash.Max(), 2)
+        sash.rolling(column[:10], sash.Max(), 50_001)
         tracemalloc.start()
         result = sash.rolling(column, sash.Max(), n)
         peaks.append(tracemalloc.get_traced_memory()[1] - result.nbytes)

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-__all__ = ["Aggregation", "Functions", "Kind"]
+__all__ = ["Aggregation", "Full", "Functions", "Kind", "Sliced"]
 
 
 _NUMPY_SCALARS = (np.number, np.bool_)
@@ -50,6 +50,32 @@ class Functions(NamedTuple):
     lower: Callable[[Any], Any]
     guarded: bool = False
     """Whether the last part of a result tells that the others are out of their type's range."""
+
+
+class Full(NamedTuple):
+    """What the columnar path compiles where all windows are full and without nulls: nobody needs to count values."""
+
+    lift: Callable[[Any, Any], Any]
+    """Of a value and an origin to measure it from, a value of every window that the partial will be part of."""
+    combine: Callable[[Any, Any], Any]
+    lower: Callable[[Any, int], Any]
+    """Of a partial and the count of values in it."""
+    counted: Callable[[Any, Any, Any], tuple[Any, ...]]
+    """Of a partial, its count and its origin, arrays all of them: that partial for :class:`Functions`."""
+
+    @property
+    def guarded(self) -> bool:
+        return False
+
+
+class Sliced(NamedTuple):
+    """What is compiled for slices of columns, whose partials go to and fro between rows and columns."""
+
+    functions: Functions
+    to_rows: Callable[..., tuple[Any, ...]] | None = None
+    """The arrays of a row's numbers from those of the numbers in a compiled partial; None: they are the same."""
+    from_rows: Callable[..., tuple[Any, ...]] | None = None
+    """The inverse; ``ValueError`` where there is none."""
 
 
 class Aggregation:
@@ -140,6 +166,17 @@ class Aggregation:
     def columnar(self, kind: str, clean: bool) -> Functions:
         """Its functions to be compiled for a column of a NumPy ``kind`` ("i", "u", "f"), ``clean`` if without NaN."""
         return Functions(self._lift, self._combine, self._lower)
+
+    def full(self, kind: str) -> Full | None:
+        """Functions that are faster where all windows of a column are full, if it has such."""
+        return None
+
+    def sliced(self, kind: str) -> Sliced:
+        """Its functions to be compiled for slices of a column of a NumPy ``kind``: with the partials of its rows."""
+        functions = self.columnar(kind, clean=False)
+        if (functions.lift, functions.combine) != (self._lift, self._combine):
+            functions = Functions(self._lift, self._combine, self._lower)
+        return Sliced(functions)
 
     def _arguments(self) -> dict[str, Any]:
         """The constructor's keyword arguments: what tells two instances of a class apart besides their columns."""

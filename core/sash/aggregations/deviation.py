@@ -3,6 +3,10 @@
 A partial is (n, mean, m2), ``m2`` the sum of squared distances from the mean. It is never formed as a sum of squares
 minus a squared sum, which cancels to noise where the mean is large beside the spread. For the same reason neither
 deviation offers ``invert``: undoing the merge cancels in the same way.
+
+Full windows of columns do without the merge's division: they sum distances from an origin, and their squares. The
+origin is a value of the window, so its own squared distance from the mean is part of ``m2``, the sum of squares is at
+most n times ``m2``, and no more cancels than the digits of n, however large the mean is and wherever the origin lies.
 """
 
 from __future__ import annotations
@@ -10,7 +14,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Kind
+import numpy as np
+
+from sash.aggregations.base import Aggregation, Full, Kind
 
 __all__ = ["PopulationStdDev", "SampleStdDev"]
 
@@ -44,6 +50,36 @@ def _lower_population(partial: Partial) -> float:
     return _deviation(mean, m2, count)
 
 
+def _distance(value: Any, origin: Any) -> tuple[float, float]:
+    distance = float(value) - float(origin)
+    return (distance, distance * distance)
+
+
+def _add(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    return (a[0] + b[0], a[1] + b[1])
+
+
+def _m2(partial: tuple[float, float], count: int) -> float:
+    total, squares = partial
+    m2 = squares - total * (total * (1.0 / count))
+    if m2 < 0:
+        m2 = 0.0
+    return m2 if m2 == m2 else squares + (total - total)  # infinite if only the squares are, else undefined
+
+
+def _full_sample(partial: tuple[float, float], count: int) -> float:
+    return math.sqrt(_m2(partial, count) * (1.0 / (count - 1)))
+
+
+def _full_population(partial: tuple[float, float], count: int) -> float:
+    return math.sqrt(_m2(partial, count) * (1.0 / count))
+
+
+def _counted(partial: tuple[Any, Any], count: Any, origin: Any) -> tuple[Any, Any, Any]:
+    total, squares = partial
+    return (count, origin + total / count, np.maximum(squares - total * (total / count), 0.0))
+
+
 class SampleStdDev(Aggregation):
     """The standard deviation of a sample (divisor n - 1); ``None`` for fewer than two values, as in SQL.
 
@@ -61,6 +97,9 @@ class SampleStdDev(Aggregation):
     _combine = staticmethod(_combine)
     _lower = staticmethod(_lower_sample)
 
+    def full(self, kind: str) -> Full:
+        return Full(_distance, _add, _full_sample, _counted)
+
 
 class PopulationStdDev(Aggregation):
     """The standard deviation of a whole population (divisor n). Algebraic, commutative, not invertible.
@@ -76,3 +115,6 @@ class PopulationStdDev(Aggregation):
     _lift = staticmethod(_lift)
     _combine = staticmethod(_combine)
     _lower = staticmethod(_lower_population)
+
+    def full(self, kind: str) -> Full:
+        return Full(_distance, _add, _full_population, _counted)

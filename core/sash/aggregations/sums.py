@@ -14,7 +14,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Functions, Kind
+import numpy as np
+
+from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced
 
 __all__ = ["GeometricMean", "Mean", "Sum"]
 
@@ -91,6 +93,26 @@ def _whole_unsigned(partial: tuple[Any, Any]) -> tuple[Any, bool]:
     return ((high << 32) | (partial[1] & 0xFFFFFFFF), high >= 1 << 32)
 
 
+def _sums_to_rows(high: Any, low: Any) -> tuple[Any, ...]:
+    """Arrays of halves as the numbers of a row's partials: Python's own integers where 64 bits are too few."""
+    high, low = high.astype(np.int64), low.astype(np.int64)
+    carried = high + (low >> 32)
+    if ((carried >= -(1 << 31)) & (carried < 1 << 31)).all():
+        total = (carried << 32) | (low & 0xFFFFFFFF)
+    else:
+        total = high.astype(object) * (1 << 32) + low.astype(object)
+    zeros = np.zeros(len(total), np.int64)
+    return (total, zeros, zeros, zeros, zeros)
+
+
+def _sums_from_rows(total: Any, *others: Any) -> tuple[Any, Any]:
+    whole = all(isinstance(value, int) for value in total) if total.dtype == object else total.dtype.kind in "biu"
+    if not whole or any(np.any(other) for other in others):
+        raise ValueError("a sum of floats")
+    total = total.astype(np.int64) if total.dtype.kind == "b" else total
+    return (total >> 32, total & 0xFFFFFFFF)
+
+
 class Sum(Aggregation):
     """The sum, in twice the precision of a float, about 10 flops a combine. Distributive, commutative, invertible.
 
@@ -112,6 +134,12 @@ class Sum(Aggregation):
         if kind == "f":
             return Functions(_same, _plus, _same)
         return Functions(_halves, _add_halves, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
+
+    def sliced(self, kind: str) -> Sliced:
+        if kind == "f":
+            return super().sliced(kind)
+        whole = _whole_unsigned if kind == "u" else _whole_signed
+        return Sliced(Functions(_halves, _add_halves, whole, guarded=True), _sums_to_rows, _sums_from_rows)
 
 
 def _lift_counted(value: Any) -> Partial:
@@ -151,6 +179,38 @@ def _mean_of_halves(partial: tuple[int, Any, Any]) -> Any:
     return (partial[1] * 4294967296.0 + partial[2]) / partial[0]
 
 
+def _value(value: Any, _: Any) -> Any:
+    return value
+
+
+def _over(total: Any, count: int) -> Any:
+    return total / count
+
+
+def _count_and_sum(total: Any, count: Any, _: Any) -> tuple[Any, Any]:
+    return (count, total)
+
+
+def _value_halves(value: Any, _: Any) -> tuple[Any, Any]:
+    return (value >> 32, value & 0xFFFFFFFF)
+
+
+def _halves_over(total: tuple[Any, Any], count: int) -> Any:
+    return (total[0] * 4294967296.0 + total[1]) / count
+
+
+def _count_and_halves(total: tuple[Any, Any], count: Any, _: Any) -> tuple[Any, Any, Any]:
+    return (count, *total)
+
+
+def _means_to_rows(count: Any, high: Any, low: Any) -> tuple[Any, ...]:
+    return (count, *_sums_to_rows(high, low))
+
+
+def _means_from_rows(count: Any, *sums: Any) -> tuple[Any, Any, Any]:
+    return (count, *_sums_from_rows(*sums))
+
+
 class Mean(Aggregation):
     """The arithmetic mean: a :class:`Sum` and a count. Algebraic, commutative, invertible.
 
@@ -171,6 +231,17 @@ class Mean(Aggregation):
         if kind == "f":
             return Functions(_counted, _add_halves, _mean)
         return Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
+
+    def full(self, kind: str) -> Full:
+        if kind == "f":
+            return Full(_value, _plus, _over, _count_and_sum)
+        return Full(_value_halves, _add_halves, _halves_over, _count_and_halves)
+
+    def sliced(self, kind: str) -> Sliced:
+        if kind == "f":
+            return super().sliced(kind)
+        functions = Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
+        return Sliced(functions, _means_to_rows, _means_from_rows)
 
 
 def _lift_log(value: Any) -> Partial:

@@ -17,18 +17,23 @@ FIFO algorithms are built as ``DABA(aggregation)`` and share ``insert``, ``inser
 | FlatFIT | 3 / n | n | |
 | SlickDeque | < 2 / n | n | selective or invertible |
 | SlideSide | 3 / n | n + 1 | |
+| LogMTA | O(log n) | 2n + 130 log n | |
+| AMTA | 6 / O(log n) | 2n + 130 log n | |
 | FiBA | O(log d), d from an end / O(log n) | O(n) | |
 | SBA | 3 / a chunk | 2n + 2 | |
 | PBA | 3 / 3 on the main thread | 3n/2 + 5 | |
 """
 
 from sash.aggregators.aba import ABA
+from sash.aggregators.amta import AMTA
 from sash.aggregators.base import FifoAggregator
 from sash.aggregators.daba import DABA
 from sash.aggregators.daba_lite import DABALite
 from sash.aggregators.fiba import FiBA
 from sash.aggregators.flatfat import FlatFAT
 from sash.aggregators.flatfit import FlatFIT
+from sash.aggregators.logmta import LogMTA
+from sash.aggregators.mta import PolicyError
 from sash.aggregators.pba import PBA
 from sash.aggregators.recalc import Recalc
 from sash.aggregators.sba import SBA
@@ -40,6 +45,7 @@ from sash.aggregators.two_stacks_lite import TwoStacksLite
 
 __all__ = [
     "ABA",
+    "AMTA",
     "DABA",
     "FIFO",
     "PBA",
@@ -49,6 +55,8 @@ __all__ = [
     "FifoAggregator",
     "FlatFAT",
     "FlatFIT",
+    "LogMTA",
+    "PolicyError",
     "Recalc",
     "SlickDeque",
     "SlideSide",
@@ -69,5 +77,7 @@ FIFO: tuple[type[FifoAggregator], ...] = (
     FlatFIT,
     SlickDeque,
     SlideSide,
+    LogMTA,
+    AMTA,
 )
 """The algorithms that take any interleaving of inserts and evictions."""

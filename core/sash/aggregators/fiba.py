@@ -115,6 +115,19 @@ class FiBA:
             self._tree.append(time, partial)
         self._length += 1
 
+    def replace_at(self, time: Any, value: Any) -> None:
+        """Put a value in place of the entry with just this time, of which there must be one. Costs as insert_at.
+
+        >>> import sash
+        >>> window = sash.aggregators.FiBA(sash.Concat())
+        >>> window.insert_many_at([(1, "a"), (2, "b"), (3, "c")]); window.replace_at(2, "x"); window.query()
+        'a,x,c'
+        """
+        self._is_late(time)
+        partial = self._lift(value)
+        if not self._length or not self._tree.replace(time, partial):
+            raise KeyError(f"there is no entry at {time!r} to replace")
+
     def insert_many_at(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Add values given as (time, value), all or none. The same as one after the other, with less work."""
         lifted = [self._lifted(pair) for pair in pairs]

@@ -103,18 +103,24 @@ class FingerTree:
 
     def insert(self, time: Any, partial: Any) -> None:
         """Add an entry, after those with the same time."""
-        spine, level = self._covering(time, time)
-        node = spine.nodes[level]
-        path: Path = []
-        for _ in range(level):
-            at = bisect_right(node.times, time, 1) - 1
-            path.append((node, at))
-            node = node.items[at]
+        spine, level, path, node = self._leaf_of(time)
         at = bisect_right(node.times, time)
         node.times.insert(at, time)
         node.items.insert(at, partial)
         spine.keep(level, spine.inside(level, path[0][1] if path else at))
         self._grow(spine, path, node)
+
+    def replace(self, time: Any, partial: Any) -> bool:
+        """Give the first entry with just this time another partial; False if there is none."""
+        spine, level, path, node = self._leaf_of(time)
+        at = bisect_left(node.times, time)
+        if at == len(node.times) or node.times[at] != time:
+            return False
+        node.items[at] = partial
+        spine.keep(level, spine.inside(level, path[0][1] if path else at))
+        for below in [*(parent for parent, _ in path[1:]), *([node] if path else [])]:
+            below.agg = STALE
+        return True
 
     def insert_many(self, times: list[Any], partials: list[Any]) -> None:
         """Add entries that are sorted by time, at least one."""
@@ -123,6 +129,17 @@ class FingerTree:
         spine.keep(level, 0)
         self._replace(spine, level, nodes)
         spine.descend(level)
+
+    def _leaf_of(self, time: Any) -> tuple[Spine, int, Path, Node]:
+        """The leaf that ``time`` belongs into, and the way to it: which spine, from which level, by which nodes."""
+        spine, level = self._covering(time, time)
+        node = spine.nodes[level]
+        path: Path = []
+        for _ in range(level):
+            at = bisect_right(node.times, time, 1) - 1
+            path.append((node, at))
+            node = node.items[at]
+        return spine, level, path, node
 
     def _covering(self, first: Any, last: Any) -> tuple[Spine, int]:
         """A spine and its lowest level below which all times from ``first`` to ``last`` belong."""

@@ -20,14 +20,14 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.pool import available_cores, shared_pool
+from sash.aggregators.pool import asked_threads, available_cores, shared_pool
 from sash.aggregators.sba import SBA, Chunk, Combine
 from sash.chunks import optimal_chunk
 
-__all__ = ["PBA"]
+__all__ = ["PBA", "SharedChunk"]
 
 
-class _SharedChunk(Chunk):
+class SharedChunk(Chunk):
     """A chunk whose ``lcs`` another thread computes."""
 
     __slots__ = ("task",)
@@ -81,7 +81,9 @@ class PBA(SBA):
         return optimal_chunk(self.range, self.slide)
 
     def _choose(self) -> tuple[bool, str]:
-        if available_cores() < 2:
+        if asked_threads() == 0:
+            return False, "no second thread is wanted"
+        if asked_threads() is None and available_cores() < 2:
             return False, "one core: a second thread would only take turns with the first"
         if self.chunk < self.smallest_task:
             return False, f"handing over a task costs more than the merges of a chunk of {self.chunk}"
@@ -93,7 +95,7 @@ class PBA(SBA):
         if not self.parallel:
             return super()._close(saa, whole)
         try:
-            return _SharedChunk(self._combine, saa, whole, self._pool or shared_pool())
+            return SharedChunk(self._combine, saa, whole, self._pool or shared_pool())
         except RuntimeError as error:  # the pool was shut down, with the interpreter or by its owner
             self.parallel, self.reason = False, f"its pool takes no tasks: {error}"
             warnings.warn(f"PBA goes on in one thread: {error}", RuntimeWarning, stacklevel=3)

@@ -9,7 +9,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 
-__all__ = ["Columns", "as_columns", "as_result"]
+__all__ = ["Array", "Columns", "as_columns", "as_result", "as_room"]
 
 Array = np.ndarray[Any, Any]
 
@@ -81,6 +81,27 @@ def _result_type(aggregation: Aggregation, values: Sequence[Any]) -> np.dtype[An
     return dtype if dtype.kind in "mM" else None
 
 
+def as_room(
+    room: Any, kinds: Sequence[np.dtype[Any]], windows: int, kind: np.dtype[Any] | None, guarded: bool
+) -> tuple[Array, ...]:
+    """The arrays for kernels to fill: new ones, or those that the user gave."""
+    if room is None:
+        # each a little further on in its page: arrays written in step would drive each other out of the cache
+        return tuple(np.empty(windows + place * 152, each)[place * 152 :] for place, each in enumerate(kinds))
+    given = room if isinstance(room, tuple) else (room,)
+    wanted = list(kinds)[:-1] if guarded else list(kinds)
+    if len(given) != len(wanted):
+        raise TypeError(f"out must have {len(wanted)} arrays, as many as a result has; got {len(given)}")
+    for array, each in zip(given, wanted, strict=True):
+        right = each if kind is None else kind
+        if not isinstance(array, np.ndarray) or array.dtype != right or array.shape != (windows,):
+            raise TypeError(f"out must be of the type {right} and the shape ({windows},), as the result is")
+        if not (array.flags.c_contiguous and array.flags.writeable):
+            raise ValueError("out must be contiguous and writeable")
+    filled = tuple(array.view(each) for array, each in zip(given, wanted, strict=True))
+    return (*filled, np.empty(windows, kinds[-1])) if guarded else filled
+
+
 def as_result(
     aggregation: Aggregation, out: Sequence[Array], nulls: Array, kind: np.dtype[Any] | None, guarded: bool
 ) -> Any:
@@ -101,6 +122,4 @@ def as_result(
                 part[nulls] = aggregation.empty
         else:
             parts = [np.ma.MaskedArray(part, nulls) for part in parts]
-    if aggregation.fields:
-        return tuple(parts)
-    return parts[0]
+    return tuple(parts) if aggregation.fields or len(parts) > 1 else parts[0]

@@ -1,116 +1,55 @@
-"""Kernels led over batches: the state they carry, which of them runs, and in how many threads.
-
-Long inputs are run a few chunks at a time. So the look whether there is NaN among them, which decides on the faster of
-two kernels, finds the values in the cache that the kernel is about to read; and arrays that kernels cannot read as they
-are, strided or read-only ones, are copied in pieces.
+"""Kernels led over batches, by one thread or two.
 
 With a second thread (PBA) the whole chunks of a batch are shared out. What makes that possible is the boundary between
 chunks: all that the windows of a chunk need from before it is the ``lcs`` of its predecessor, with which the second
 thread begins:
 
     main thread    | chunk 0 | chunk 1 | … chunk h-1 |
-    second thread               lcs of chunk h-1 | chunk h | … chunk k-1 |
+    second thread  | lcs of chunk h-1 | chunk h | … chunk k-1 |
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.pool import available_cores, shared_pool
-from sash.kernels.columns import Array, Columns, as_result
-from sash.kernels.forms import Form, form_of
+from sash.aggregators.pool import asked_threads, available_cores, shared_pool
+from sash.kernels.columns import Array, Columns, as_result, as_room
+from sash.kernels.forms import Forms
+from sash.kernels.lane import Arrays, Lane
 
-__all__ = ["Compiled", "Lane", "choose_threads"]
+__all__ = ["Compiled", "choose_threads"]
 
-_PIECE = 1 << 16
 _LEAST_CHUNKS = 4  # a second thread begins with an lcs that is not its own: with fewer chunks that is too much
-SMALLEST_PARALLEL = 1 << 15
-"""Shorter windows are left to one thread, as the paper does too."""
+_SAMPLE = 1 << 16  # values on which the cost of one is measured
+LEAST_MICROSECONDS = 30.0
+"""What a chunk must take one thread for two to be worth it: to hand work over takes 16 µs at best, and an lcs more."""
 LARGEST_BUFFER = 1 << 22
 """Bytes of ``lcs`` up to which two threads, each with its own, do not drive each other out of the cache."""
-# Both measured by `make bench-rolling`.
 
 
-def choose_threads(algorithm: str, range_: int, slide: int, partial_bytes: int) -> tuple[bool, str]:
-    """Whether PBA's second thread is used, and why or why not."""
+def choose_threads(algorithm: str, range_: int, slide: int, partial_bytes: int, cost: float) -> tuple[bool, str]:
+    """Whether PBA's second thread is used, and why or why not; ``cost`` is that of a value, in nanoseconds."""
     if algorithm == "sba":
         return False, "as asked for"
+    if asked_threads() == 0:
+        return False, "no second thread is wanted"
     if available_cores() < 2:
         return False, "one core, on which a second thread would only take turns"
     if algorithm == "pba":
         return slide == 1, "as asked for" if slide == 1 else "PBA shares out chunks of single values only"
     if slide > 1:
         return False, f"with slide {slide} most merges make slices, in which lcs has no part"
-    if range_ < SMALLEST_PARALLEL:
-        return False, f"windows of under {SMALLEST_PARALLEL} values"
     if range_ * partial_bytes > LARGEST_BUFFER:
         return False, f"two threads with {range_ * partial_bytes >> 20} MB of lcs each would share too small a cache"
-    return True, f"{available_cores()} cores and windows of {range_} values"
-
-
-Arrays = tuple[Array, ...]
-
-
-class Lane:
-    """The state of one thread's way through a column, and the kernels to go on with."""
-
-    def __init__(self, forms: tuple[Form, Form], n: int, m: int, slide: int, early: bool) -> None:
-        self.form, self.clean_form = forms
-        self.n, self.m, self.slide, self.early = n, m, slide, early
-        # slices in the open chunk, whether one is closed, which buffer is which, values in the begun slice
-        self.state = np.zeros(4, np.int64)
-        self.buffers = [self.form.arrays(n), self.form.arrays(n), self.form.arrays(2)]
-        self.wary = 0  # values until none of the open chunk can be NaN
-
-    def run(self, columns: Arrays, out: Arrays, nulls: Array, done: int) -> int:
-        """Run columns, piece by piece, each of which ends with a chunk."""
-        size, chunk = len(columns[0]), self.n * self.slide
-        readable = all(column.flags.c_contiguous and column.flags.writeable for column in columns)
-        begun = int(self.state[0]) * self.slide + int(self.state[3])
-        start = 0
-        while start < size:
-            end = min(size, start + max(1, _PIECE // chunk) * chunk - begun)
-            piece = tuple(column[start:end] for column in columns)
-            done = self._run_piece(piece if readable else tuple(map(np.array, piece)), out, nulls, done)
-            start, begun = end, 0
-        return done
-
-    def _run_piece(self, piece: Arrays, out: Arrays, nulls: Array, done: int) -> int:
-        kernels, state, (a, b, c) = self.fitting(piece[0]).kernels, self.state, self.buffers
-        if self.slide == 1:
-            return int(kernels.by_value(piece, self.n, self.early, state, a, b, c, out, nulls, done))
-        return int(kernels.by_slice(piece, self.n, self.slide, self.m, self.early, state, a, b, c, out, nulls, done))
-
-    def fitting(self, values: Array) -> Form:
-        """The kernels without an eye for NaN, if there is none, nor one left in the open chunk."""
-        if self.clean_form is self.form:
-            return self.form
-        if len(values) and np.isnan(values.min()):  # NumPy's minimum is NaN if any value is, and fast
-            self.wary = self.n * self.slide + len(values)
-        self.wary = max(0, self.wary - len(values))
-        return self.form if self.wary else self.clean_form
-
-    def begin_after(self, chunk: Arrays) -> None:
-        """Go on behind a whole chunk that another lane runs."""
-        readable = tuple(map(np.array, chunk)) if not all(part.flags.c_contiguous for part in chunk) else chunk
-        self.form.kernels.backward(readable, self.n, self.buffers[0])
-        self.state[:] = (0, 1, 0, 0)
-
-    def memo(self) -> tuple[Any, ...]:
-        """All of its state, copied: O(n)."""
-        return (self.state.copy(), [tuple(map(np.copy, arrays)) for arrays in self.buffers], self.wary)
-
-    def restore(self, memo: tuple[Any, ...]) -> None:
-        """Be as when ``memo`` was taken."""
-        self.state, self.buffers, self.wary = memo
-
-    def take_over(self, other: Lane) -> None:
-        """Have the state of another lane, which has run what came after this one's."""
-        self.buffers, self.wary = other.buffers, other.wary
-        self.state[:] = other.state
+    chunk = range_ * cost / 1000
+    words = f"a chunk of {range_} values takes {chunk:.3g} µs ({cost:.2g} ns a value, measured)"
+    if chunk < LEAST_MICROSECONDS:
+        return False, f"{words}, and a second thread pays from {LEAST_MICROSECONDS:g} µs on"
+    return True, f"{available_cores()} cores, and {words}"
 
 
 class Compiled:
@@ -118,31 +57,32 @@ class Compiled:
 
     def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool, algorithm: str, batch: Columns):
         self.aggregation = aggregation
+        self.range, self.slide, self.early, self.algorithm = range_, slide, early, algorithm
         self.n, self.m = divmod(range_, slide)
-        self.slide = slide
-        self.early = early
         self.dtypes = batch.dtypes
         self.masked = batch.nulls is not None
-        self.form, self.clean_form = self._forms()
+        self.forms = self._forms()
         self.lane = self._new_lane()
         self.broken = False
-        self.parallel, self.reason = choose_threads(algorithm, range_, slide, self.form.partial_bytes)
+        self.parallel, self.reason = False, ""
 
-    def _forms(self) -> tuple[Form, Form]:
-        kind = self.dtypes[0].kind
-        form = form_of(self.aggregation, self.dtypes, self.masked, kind != "f")
-        same = self.aggregation.columnar(kind, True) == self.aggregation.columnar(kind, False)
-        return form, form if same else form_of(self.aggregation, self.dtypes, self.masked, True)
+    def _forms(self) -> Forms:
+        full = self.slide == 1 and self.range > 1 and not self.early and not self.masked
+        return Forms(self.aggregation, self.dtypes, self.masked, full)
 
     def _new_lane(self) -> Lane:
-        return Lane((self.form, self.clean_form), self.n, self.m, self.slide, self.early)
+        return Lane(self.forms, self.n, self.m, self.slide, self.early)
 
-    @property
-    def seconds(self) -> float:
-        """What compiling took, or loading what was compiled before."""
-        return self.form.seconds + (self.clean_form.seconds if self.clean_form is not self.form else 0.0)
+    def plan(self) -> list[str]:
+        """How it is run, and why."""
+        kept = "kept on disk" if self.forms.form.cached else "for this process"
+        return [
+            f"algorithm  {'PBA, two threads' if self.parallel else 'SBA, one thread'}: "
+            + (self.reason or "no batch yet of enough values to measure what one costs"),
+            f"compiled   yes, {kept}, in {self.forms.seconds:.2f} s",
+        ]
 
-    def feed(self, batch: Columns, windows: int) -> Any:
+    def feed(self, batch: Columns, windows: int, room: Any = None) -> Any:
         """Run a batch that completes so many windows, or leave everything as it was."""
         if self.broken:
             raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
@@ -154,13 +94,16 @@ class Compiled:
         columns = batch.arrays
         if self.masked:
             columns += (np.zeros(len(columns[0]), np.bool_) if batch.nulls is None else batch.nulls,)
-        out = tuple(np.empty(windows, dtype) for dtype in self.form.result)
-        nulls = np.zeros(windows if self.form.nullable else 0, np.bool_)
+        form = self.forms.form
+        out = as_room(room, form.result, windows, batch.result_type, form.guarded)
+        nulls = np.zeros(windows if form.nullable else 0, np.bool_)
         # a sum that overflows and a function of the user's can fail: then the batch has not been
-        memo = self.lane.memo() if self.form.guarded or not self.form.cached else None
+        memo = self.lane.memo() if form.guarded or not form.cached else None
         try:
+            if not self.reason:
+                self._choose_threads(columns)
             (self._in_two_threads if self.parallel and self.n > 1 else self.lane.run)(columns, out, nulls, 0)
-            return as_result(self.aggregation, out, nulls, batch.result_type, self.form.guarded)
+            return as_result(self.aggregation, out, nulls, batch.result_type, form.guarded)
         except BaseException:
             self.broken = memo is None  # interrupted, with part of a batch in its state
             if memo is not None:
@@ -168,32 +111,49 @@ class Compiled:
             raise
 
     def _expect_nulls(self) -> None:
-        """Go over to the kernels for columns with nulls: all partials so far have a value."""
-        self.masked = True
-        self.form, self.clean_form = self._forms()
-        lane = self._new_lane()
-        lane.take_over(self.lane)
-        lane.buffers = [(np.ones(len(arrays[0]), np.bool_), *arrays) for arrays in self.lane.buffers]
-        self.lane = lane
+        """Go over to the kernels for columns with nulls."""
+        before, self.masked = self.lane, True
+        self.forms = self._forms()
+        self.lane = self._new_lane()
+        self.lane.take_over_with_nulls(before)
+
+    def _choose_threads(self, columns: Arrays) -> None:
+        form, cost = self.forms.form, 0.0
+        if self.algorithm == "auto" and self.slide == 1 and available_cores() > 1:
+            if len(columns[0]) < _SAMPLE:
+                return
+            cost = form.cost_by(lambda: self._cost(columns))
+        self.parallel, self.reason = choose_threads(self.algorithm, self.range, self.slide, form.partial_bytes, cost)
+
+    def _cost(self, columns: Arrays) -> float:
+        """Nanoseconds a value: of small windows over the first values, without what other processes take."""
+        sample = tuple(np.array(column[:_SAMPLE]) for column in columns)
+        form, taken = self.forms.form, []
+        out, nulls = tuple(np.empty(_SAMPLE, dtype) for dtype in form.result), np.zeros(_SAMPLE, np.bool_)
+        for _ in range(3):  # the first time to compile
+            lane = Lane(self.forms, 1 << 10, 0, 1, self.early)
+            begin = time.thread_time()
+            lane.run(sample, out, nulls, 0)
+            taken.append(time.thread_time() - begin)
+        return min(taken) / _SAMPLE * 1e9
 
     def _in_two_threads(self, columns: Arrays, out: Arrays, nulls: Array, done: int) -> int:
-        """PBA: the younger half of the whole chunks is run by another thread."""
+        """PBA: the younger half of the chunks is run by another thread."""
         lane, n, size = self.lane, self.n, len(columns[0])
-        first = min(size, n - int(lane.state[0]) if lane.state[0] or not lane.state[1] else 0)
-        done = lane.run(tuple(column[:first] for column in columns), out, nulls, done)
-        chunks = (size - first) // n
-        if chunks < _LEAST_CHUNKS:
-            return lane.run(tuple(column[first:] for column in columns), out, nulls, done)
-        half = first + chunks // 2 * n
+        first = -int(lane.state[0]) % n  # where the first chunk begins
+        if (size - first) // n < _LEAST_CHUNKS:
+            return lane.run(columns, out, nulls, done)
+        half = first + round((size - first + n / 3) / 2 / n) * n  # an lcs alone is a third of the merges of a chunk
+        emitting = lane.state[1] or self.early
+        begins = done + half if emitting else done + int(lane.state[0]) + half - n + 1
         younger = self._new_lane()
-        rest = tuple(column[half:] for column in columns)
 
         def run_younger() -> int:
             younger.begin_after(tuple(column[half - n : half] for column in columns))
-            return younger.run(rest, out, nulls, done + half - first)
+            return younger.run(tuple(column[half:] for column in columns), out, nulls, begins)
 
         task = shared_pool().submit(run_younger)
-        lane.run(tuple(column[first:half] for column in columns), out, nulls, done)
+        lane.run(tuple(column[:half] for column in columns), out, nulls, done)
         done = task.result()
         lane.take_over(younger)
         return done

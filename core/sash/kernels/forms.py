@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import itertools
 import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,42 +22,69 @@ from typing import Any
 import numba
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Functions
+from sash.aggregations.base import Aggregation, Full, Functions
 from sash.kernels.compiling import NotCompilable, jitted, partial_type, returned
-from sash.kernels.source import leaves, real, rolling_source
+from sash.kernels.room import room
+from sash.kernels.source import Shape, leaves, real
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Array", "Form", "Forms", "form_of", "full_form"]
 
 types: Any = numba.core.types
 
 _ROLES = ("lift", "combine", "lower")
-_stagger = itertools.count()
 
 
-@dataclass(frozen=True)
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(eq=False)
 class Form:
     """The kernels of one aggregation for columns of one set of types."""
 
+    functions: Functions | Full
     kernels: Any
+    inputs: tuple[np.dtype[Any], ...]
     partial: tuple[np.dtype[Any], ...]
     result: tuple[np.dtype[Any], ...]
-    guarded: bool
-    """Whether the last array of a result tells which are out of range."""
     nullable: bool
     """Whether a result may be null."""
-    cached: bool
-    """Whether what was compiled is kept on disk."""
     seconds: float
-    """What making it took."""
+    """What compiling took so far, or loading what was compiled before: each kernel when it is first run."""
+    cost: float | None = None
+    """Nanoseconds a value, if that was measured."""
 
-    def arrays(self, size: int) -> tuple[np.ndarray[Any, Any], ...]:
-        """Room for ``size`` partials.
+    def run(self, kernel: str, *arguments: Any) -> Any:
+        """What a kernel returns."""
+        function = getattr(self.kernels, kernel)
+        if not function.signatures:
+            begin = time.perf_counter()
+            function.compile(tuple(map(numba.typeof, arguments)))
+            self.seconds += time.perf_counter() - begin
+        return function(*arguments)
 
-        Each array begins at another place in a page: arrays of a power of two of bytes, all read and written at one
-        position, would else share a few lines of the cache and drive each other out.
-        """
-        begins = [(next(_stagger) * 5 % 56 + 1) * 64 // dtype.itemsize for dtype in self.partial]
-        return tuple(np.zeros(begin + size, dtype)[begin:] for begin, dtype in zip(begins, self.partial, strict=True))
+    def cost_by(self, measure: Callable[[], float]) -> float:
+        """Nanoseconds a value, measured once."""
+        if self.cost is None:
+            self.cost = measure()
+        return self.cost
+
+    @property
+    def guarded(self) -> bool:
+        """Whether the last array of a result tells which are out of range."""
+        return self.functions.guarded
+
+    @cached_property
+    def cached(self) -> bool:
+        """Whether what was compiled is kept on disk."""
+        return _is_own(self.functions)
+
+    def partials(self, size: int) -> tuple[Array, ...]:
+        """Room for ``size`` partials."""
+        return tuple(room(dtype, size) for dtype in self.partial)
+
+    def rows(self, size: int) -> tuple[Array, ...]:
+        """Room for ``size`` rows of the input."""
+        return tuple(room(dtype, size) for dtype in self.inputs)
 
     @property
     def partial_bytes(self) -> int:
@@ -65,31 +92,57 @@ class Form:
         return sum(dtype.itemsize for dtype in self.partial)
 
 
-@lru_cache(maxsize=256)
+class Forms:
+    """The form that is run, and the one that takes over where NaN spoils it: compiled only then."""
+
+    def __init__(self, aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...], masked: bool, full: bool) -> None:
+        self._shape = (aggregation, dtypes, masked)
+        self.form = (full_form(aggregation, dtypes) if full else None) or form_of(*self._shape, True)
+
+    @cached_property
+    def wary(self) -> Form:
+        """The form for any value."""
+        return form_of(*self._shape, False)
+
+    @property
+    def seconds(self) -> float:
+        """What compiling took."""
+        return self.form.seconds + (self.wary.seconds if "wary" in vars(self) else 0.0)
+
+
 def form_of(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...], masked: bool, clean: bool) -> Form:
     """The form of ``aggregation`` for columns of ``dtypes``; ``masked``: with nulls, ``clean``: without NaN."""
+    kind = dtypes[0].kind
+    functions = aggregation.columnar(kind, clean)
+    watched = clean and kind == "f" and functions != aggregation.columnar(kind, False)
+    return _form(functions, dtypes, aggregation.arity > 1 and aggregation._lifts_rows, masked, watched)
+
+
+def full_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> Form | None:
+    """The form for windows that are all full and without nulls, if there is one."""
+    functions = aggregation.full(dtypes[0].kind)
+    return None if functions is None else _form(functions, dtypes, False, False, False)
+
+
+@lru_cache(maxsize=256)
+def _form(
+    functions: Functions | Full, dtypes: tuple[np.dtype[Any], ...], paired: bool, masked: bool, watched: bool
+) -> Form:
     begin = time.perf_counter()
-    functions = aggregation.columnar(dtypes[0].kind, clean)
+    full = isinstance(functions, Full)
     inputs = tuple(numba.from_dtype(dtype) for dtype in dtypes)
-    paired = aggregation.arity > 1 and aggregation._lifts_rows
-    arguments = (types.Tuple(inputs),) if paired else inputs
+    arguments = (types.Tuple(inputs),) if paired else inputs + inputs[:full]
     lift, combine, lower = jitted(functions.lift), jitted(functions.combine), jitted(functions.lower)
     partial = partial_type(lift, combine, arguments)
-    result = returned(lower, (partial,))
-    module = _module(functions, len(inputs), paired, partial, result, masked)
+    result = returned(lower, (partial, types.int64) if full else (partial,))
     dtypes_of = [numba.np.numpy_support.as_dtype(kind) for _, kind in _numbers(partial)]
-    valid = [np.dtype(np.bool_)] if masked else []
     results = tuple(numba.np.numpy_support.as_dtype(number) for _, number in _numbers(real(result)))
-    cached = _is_own(functions)
-    return Form(
-        module,
-        tuple(valid + dtypes_of),
-        results,
-        functions.guarded,
-        _nullable(result, masked),
-        cached,
-        time.perf_counter() - begin,
-    )
+    nested = types.Tuple([types.boolean, partial]) if masked else partial
+    shape = Shape(len(inputs) + masked, nested, result, masked, full, watched, _is_own(functions))
+    module = _module(functions, shape, paired)
+    valid = (np.dtype(np.bool_),) * masked
+    nullable = masked or isinstance(result, types.Optional)
+    return Form(functions, module, dtypes + valid, (*valid, *dtypes_of), results, nullable, time.perf_counter() - begin)
 
 
 def _numbers(kind: Any) -> list[tuple[str, Any]]:
@@ -99,20 +152,13 @@ def _numbers(kind: Any) -> list[tuple[str, Any]]:
     return numbers
 
 
-def _nullable(result: Any, masked: bool) -> bool:
-    return masked or isinstance(result, types.Optional)
-
-
-def _is_own(functions: Functions) -> bool:
+def _is_own(functions: Functions | Full) -> bool:
     return all(getattr(function, "__module__", "").startswith("sash.") for function in functions[:3])
 
 
-def _module(functions: Functions, columns: int, paired: bool, partial: Any, result: Any, masked: bool) -> ModuleType:
-    own = _is_own(functions)
-    nested = types.Tuple([types.boolean, partial]) if masked else partial
-    source = _head(functions, columns, paired, masked, own) + rolling_source(
-        columns + masked, nested, result, masked, own
-    )
+def _module(functions: Functions | Full, shape: Shape, paired: bool) -> ModuleType:
+    own = shape.cached
+    source = _head(functions, shape.columns - shape.masked, paired, shape.masked, own) + shape.source()
     digest = hashlib.blake2b(f"{numba.__version__} {source}".encode(), digest_size=10).hexdigest()
     name = f"sash_kernel_{digest}"
     if own:
@@ -123,7 +169,7 @@ def _module(functions: Functions, columns: int, paired: bool, partial: Any, resu
     return module
 
 
-def _head(functions: Functions, columns: int, paired: bool, masked: bool, own: bool) -> str:
+def _head(functions: Functions | Full, columns: int, paired: bool, masked: bool, own: bool) -> str:
     real = "_real" if masked else ""
     lines = ["import numpy as np", "from numba import njit", "from sash.kernels.compiling import jitted"]
     lines += ["ZERO, ONE = np.uint64(0), np.uint64(1)"]

@@ -18,22 +18,26 @@ __all__ = ["Interpreted"]
 class Interpreted:
     """Two-Stacks Lite led over a count window."""
 
-    seconds = 0.0
-
-    def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool) -> None:
+    def __init__(self, aggregation: Aggregation, range_: int, slide: int, early: bool, reason: str) -> None:
         self.aggregation = aggregation
         self.range = range_
         self.slide = slide
         self.early = early
+        self.reason = reason
         self.window = TwoStacksLite(aggregation)
         self.count = 0
 
-    def feed(self, batch: Columns, windows: int) -> Any:
+    def plan(self) -> list[str]:
+        """How it is run, and why."""
+        return ["algorithm  TwoStacksLite", f"compiled   no: {self.reason}"]
+
+    def feed(self, batch: Columns, windows: int, room: Any = None) -> Any:
         """Run a batch that completes so many windows, or leave everything as it was."""
         window = self.window
         memo = (window._front[:], window._back[:], window._back_agg, self.count)
         try:
-            return self._as_result([window.query() for value in self._values(batch) if self._completes(value)])
+            results = [window.query() for value in self._values(batch) if self._completes(value)]
+            return self._as_result(results) if room is None else self._fill(room, results)
         except BaseException:
             window._front, window._back, window._back_agg, self.count = memo
             raise
@@ -55,6 +59,12 @@ class Interpreted:
             parts = zip(*results, strict=True) if results else [()] * len(self.aggregation.fields)
             return tuple(_as_array(list(part)) for part in parts)
         return _as_array(results)
+
+    def _fill(self, room: Any, results: list[Any]) -> Any:
+        found = self._as_result(results)
+        for array, part in zip(*((room, found) if self.aggregation.fields else ((room,), (found,))), strict=True):
+            array[:] = part
+        return room
 
     def _completes(self, value: Any) -> bool:
         if len(self.window) == self.range:

@@ -10,25 +10,31 @@ import numpy as np
 from sash.kernels.columns import Array, Columns, as_result
 from sash.kernels.compiled import Compiled
 from sash.kernels.interpreted import Interpreted
+from sash.kernels.lane import Arrays
 
 __all__ = ["by_group", "grouped"]
 
-
-@numba.njit(nogil=True, cache=True)
-def _survey(codes: Array) -> tuple[int, int, bool]:
-    """The smallest and the largest code, and whether they ascend."""
-    low = high = before = codes[0]
-    ascending = True
-    for code in codes:
-        low, high = min(low, code), max(high, code)
-        ascending &= code >= before
-        before = code
-    return low, high, ascending
+_PIECE = 1 << 14  # rows whose results stay in the cache until they are chosen from
 
 
 @numba.njit(nogil=True, cache=True)
-def _starts(codes: Array, groups: int) -> Array:
-    """Where each group begins, and the end."""
+def _ascending(codes: Array, starts: Array) -> bool:
+    """Fill in where each group begins, and the end; give up if the codes do not ascend."""
+    before = 0
+    for row in range(codes.shape[0]):
+        code = codes[row]
+        if code != before:
+            if code < before or code >= starts.shape[0] - 1:
+                return False
+            starts[before + 1 : code + 1] = row
+            before = code
+    starts[before + 1 :] = codes.shape[0]
+    return True
+
+
+@numba.njit(nogil=True, cache=True)
+def _counted(codes: Array, groups: int) -> Array:
+    """Where each group begins, and the end, in whatever order the rows are."""
     starts = np.zeros(groups + 1, np.int64)
     for code in codes:
         starts[code + 1] += 1
@@ -59,27 +65,53 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
     if not size:
         return None, np.zeros(1, np.int64)
     array = np.ascontiguousarray(array, np.int64)
-    low, high, ascending = _survey(array)
+    last = int(array[-1])  # the highest, if they ascend
+    if 0 <= last <= _most(size):
+        starts = np.zeros(last + 2, np.int64)
+        if _ascending(array, starts):
+            return None, starts
+    low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"codes must not be negative; row {int(array.argmin())} has {low}")
-    groups = int(high) + 1
-    if groups > 4 * size + 1024:
-        raise ValueError(f"codes must be numbered from 0 on, most of them used; got {groups - 1} for {size} rows")
-    starts = _starts(array, groups)
-    return (None if ascending else _order(array, starts)), starts
+    if high > _most(size):
+        raise ValueError(f"codes must be numbered from 0 on, most of them used; got {high} for {size} rows")
+    starts = _counted(array, high + 1)
+    return _order(array, starts), starts
+
+
+def _most(size: int) -> int:
+    return 4 * size + 1023
 
 
 def by_group(runner: Compiled | Interpreted, batch: Columns, starts: Array, windows: int) -> tuple[Array, Any]:
     """The ends and results of all groups' windows, of which there are so many."""
     if isinstance(runner, Interpreted):
         return runner.feed_groups(batch, starts.tolist())
-    piece = tuple(np.array(part) if not part.flags.writeable else np.ascontiguousarray(part) for part in batch.arrays)
-    if batch.nulls is not None:
-        piece = (*piece, batch.nulls)
-    form = runner.lane.fitting(piece[0])
+    columns = batch.arrays if batch.nulls is None else (*batch.arrays, batch.nulls)
+    columns = tuple(np.array(part) if not part.flags.writeable else np.ascontiguousarray(part) for part in columns)
+    form = runner.forms.form
     out = tuple(np.empty(windows, dtype) for dtype in form.result)
     nulls = np.zeros(windows if form.nullable else 0, np.bool_)
     ends = np.empty(windows, np.int64)
-    range_ = runner.n * runner.slide + runner.m
-    form.kernels.by_group(piece, starts, range_, runner.slide, runner.early, *runner.lane.buffers, out, nulls, ends)
+    # our own functions may run over windows across groups, the user's could fail on them
+    as_one = runner.slide == 1 and not runner.early and form.cached
+    (_as_one if as_one else _one_by_one)(runner, columns, starts, out, nulls, ends)
     return ends, as_result(runner.aggregation, out, nulls, batch.result_type, form.guarded)
+
+
+def _as_one(runner: Compiled, columns: Arrays, starts: Array, out: Arrays, nulls: Array, ends: Array) -> None:
+    """With slide 1 the full windows of a group are windows of the whole column: those across groups are left out."""
+    lane, room = runner.lane, max(_PIECE, runner.range)
+    found = tuple(np.empty(room, array.dtype) for array in out)
+    work = (runner.range, lane.state, *lane.buffers, found, np.zeros(room * bool(len(nulls)), np.bool_))
+    group, row, done = runner.forms.form.run("groups_as_one", columns, starts, 0, 0, *work, out, nulls, ends, 0)
+    if row < len(columns[0]):  # there is NaN
+        runner.forms.wary.run("groups_as_one", columns, starts, group, row, *work, out, nulls, ends, done)
+
+
+def _one_by_one(runner: Compiled, columns: Arrays, starts: Array, out: Arrays, nulls: Array, ends: Array) -> None:
+    kernel = "groups_by_value" if runner.slide == 1 else "groups_by_slice"
+    work = (runner.range, runner.slide, runner.early, *runner.lane.buffers)
+    group, done = runner.forms.form.run(kernel, columns, starts, 0, *work, out, nulls, ends, 0)
+    if group < len(starts) - 1:  # it has NaN in it
+        runner.forms.wary.run(kernel, columns, starts, group, *work, out, nulls, ends, done)

@@ -1,40 +1,14 @@
-"""What tests of sliding windows need, ours and users': the definition, and aggregations that count or fail.
-
-The definition is written as naively as it can be read; nothing here is fast.
-"""
+"""Aggregations that behave as another does, and count or fail besides."""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregations.base import Aggregation
 
-__all__ = ["Counted", "Failing", "count_windows", "naive"]
-
-
-def count_windows(values: Sequence[Any], range_: int, slide: int = 1) -> list[list[Any]]:
-    """The full windows of W[range, slide]: window i has the values i·slide … i·slide + range - 1.
-
-    >>> count_windows("abcdefg", 4, 2)
-    [['a', 'b', 'c', 'd'], ['c', 'd', 'e', 'f']]
-    """
-    return [list(values[start : start + range_]) for start in range(0, len(values) - range_ + 1, slide)]
-
-
-def naive(aggregation: Aggregation, values: Sequence[Any]) -> Any:
-    """The result over ``values``, merged one after the other.
-
-    >>> import sash
-    >>> naive(sash.Concat(), ["a", "b", "c"])
-    'a,b,c'
-    """
-    total = None
-    for value in values:
-        total = aggregation.combine(total, aggregation.lift(value))
-    return aggregation.lower(total)
+__all__ = ["Counted", "Failing"]
 
 
 class _Wrapped(Aggregation):
@@ -61,6 +35,15 @@ class _Wrapped(Aggregation):
         return self.inner.combine(a, b)
 
     def lower(self, partial: Any) -> Any:
+        return self.inner.lower(partial)
+
+    def _lift(self, value: Any) -> Any:
+        return self.inner.lift(value)
+
+    def _combine(self, a: Any, b: Any) -> Any:
+        return self.combine(a, b)
+
+    def _lower(self, partial: Any) -> Any:
         return self.inner.lower(partial)
 
     def invert(self, total: Any, oldest: Any) -> Any:

@@ -1,0 +1,120 @@
+"""Results as Arrow columns of just the types that a schema promises: for engines that were told them before."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from sash.frames.values import Parts, data_of, mask_of
+from sash.output import Outcome
+from sash.query import Query
+from sash.slicing.decisions import on_counts
+from sash.windows import Last
+
+__all__ = ["Columns", "array_of"]
+
+Array = np.ndarray[Any, Any]
+_STEPS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+_DAY = 86_400 * 10**9
+_WIDE = Context(prec=77)
+
+
+class Columns:
+    """Makes record batches of a schema from the outcomes of a query, or of some of its windows."""
+
+    def __init__(self, query: Query, schema: pa.Schema) -> None:
+        self._query = query
+        self._schema = schema
+
+    def batch(self, outcome: Outcome, keys: pa.RecordBatch) -> pa.RecordBatch:
+        """A batch of results; their ``codes`` are rows of ``keys``. O(results)."""
+        codes = pa.array(outcome.codes)
+        made = [self._column(field, outcome, keys, codes) for field in self._schema]
+        return pa.RecordBatch.from_arrays(made, schema=self._schema)
+
+    def _column(self, field: pa.Field, outcome: Outcome, keys: pa.RecordBatch, codes: pa.Array) -> pa.Array:
+        name = field.name
+        if name in self._query.keys:
+            return keys.column(name).take(codes).cast(field.type)
+        if name in self._query.aggregates:
+            return self._aggregate(name, outcome.aggregates[name], field.type)
+        if name == "window":
+            return pa.array(list(outcome.lane.names), pa.string()).take(pa.array(outcome.window))
+        if name == "revision":
+            return pa.array(outcome.revision, pa.int64())
+        return self._ends(outcome, outcome.start if name == "window_start" else outcome.end, field.type)
+
+    def _aggregate(self, name: str, values: Any, kind: pa.DataType) -> pa.Array:
+        try:
+            return array_of(values, kind)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+            raise TypeError(
+                f"aggregate {name!r} of {self._query.aggregates[name]!r} gave a result that is no {kind}: {error}; "
+                f"tell the type of its results, as in types={{{name!r}: 'double'}}"
+            ) from error
+
+    def _ends(self, outcome: Outcome, times: Array, kind: pa.DataType) -> pa.Array:
+        """Where windows begin or end: a time or a position, or, where a query has both, one of several fields."""
+        if not pa.types.is_struct(kind):
+            return _moments(times, kind)
+        lane = outcome.lane
+        counted = np.array([lane.order is None or self._on_counts(name) for name in lane.names])[outcome.window]
+        parts = []
+        for field in kind:
+            rows = counted if field.name == "position" else ~counted if field.name == lane.order else counted & ~counted
+            there = _moments(times[rows], field.type)
+            places = np.cumsum(rows) - 1
+            parts.append(there.take(pa.array(places, mask=~rows)))
+        return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+    def _on_counts(self, name: str | None) -> bool:
+        window = self._query.named[name]
+        return on_counts(window) and not isinstance(window, Last)
+
+
+def _moments(times: Array, kind: pa.DataType) -> pa.Array:
+    """Times as they are inside, as users have them."""
+    if pa.types.is_timestamp(kind):
+        return pa.array((times // _STEPS[kind.unit]).astype(np.int64, copy=False)).view(kind)
+    if pa.types.is_date(kind):
+        return pa.array((times // _DAY).astype(np.int32)).view(kind)
+    return pa.array(times.astype(np.int64 if pa.types.is_integer(kind) else np.float64, copy=False)).cast(kind)
+
+
+def array_of(values: Any, kind: pa.DataType) -> pa.Array:
+    """The results of an aggregate: an array, masked where they are null, or a tuple of one for each part."""
+    if isinstance(values, tuple):
+        parts = [array_of(part, field.type) for part, field in zip(values, kind, strict=True)]
+        null = Parts.of(values, [field.name for field in kind]).null
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=None if null is None else pa.array(null))
+    if values.dtype == object:
+        return pa.array([_plain(value, kind) for value in values.tolist()] if _odd(kind) else values.tolist(), kind)
+    data = data_of(values)
+    if data.dtype.kind in "mM":
+        unit = getattr(kind, "unit", "us")
+        return pa.array(data.astype(f"{data.dtype.kind}8[{unit}]"), mask=mask_of(values)).cast(kind)
+    return pa.array(data, mask=mask_of(values)).cast(kind)
+
+
+def _odd(kind: pa.DataType) -> bool:
+    """Whether Python's values are not taken as they are."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind) or pa.types.is_binary(kind))
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A result as Arrow takes it: structures as dicts, decimals with the places that the type has."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        parts = value.values() if isinstance(value, dict) else value
+        return {field.name: _plain(part, field.type) for part, field in zip(parts, kind, strict=True)}
+    if pa.types.is_list(kind):
+        return [_plain(item, kind.value_type) for item in value]
+    if pa.types.is_decimal(kind) and isinstance(value, Decimal | int):
+        return Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _WIDE)
+    if pa.types.is_boolean(kind):
+        return bool(value)
+    return value.to_bytes() if hasattr(value, "estimated_count") else value

@@ -1,0 +1,50 @@
+"""Which row it was: a batch that cannot be aggregated is gone through once more, row by row, to name it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sash.frames import Frame, to_list
+from sash.query import Query
+
+__all__ = ["naming_rows"]
+
+
+@contextmanager
+def naming_rows(query: Query, frame: Frame, codes: Any = None, first: int = 0) -> Iterator[None]:
+    """Errors of aggregates tell the row, counted from ``first``. Costs nothing unless there is one."""
+    try:
+        yield
+    except (TypeError, ArithmeticError) as error:
+        found = _culprit(query, frame, codes, first)
+        if found is None:
+            raise
+        raise TypeError(found) from error
+
+
+def _culprit(query: Query, frame: Frame, codes: Any, first: int) -> str | None:
+    """The first row that cannot be lifted, or cannot be combined with those of its key before it."""
+    keys = [0] * len(frame) if codes is None else codes.tolist()
+    complaints = []
+    for aggregation in query.aggregates.values():
+        columns = [to_list(frame[column], frame.zone(column)) for column in aggregation.columns]
+        values = columns[0] if len(columns) == 1 else zip(*columns, strict=True) if columns else [None] * len(frame)
+        totals: dict[Any, Any] = {}
+        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+            try:
+                partial = aggregation.lift(value)
+            except TypeError as error:
+                complaints.append((row, str(error)))
+                break
+            before = totals.get(key)
+            try:
+                totals[key] = aggregation.combine(before, partial)
+            except (TypeError, ArithmeticError) as error:
+                complaints.append((row, f"{aggregation!r} cannot combine {before!r} with {partial!r}: {error}"))
+                break
+    if not complaints:
+        return None
+    row, complaint = min(complaints)
+    return f"row {first + row}: {complaint}"

@@ -1,0 +1,52 @@
+"""Queries whose windows end at times and at positions: in a file, ends are then structures, as on the engines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sash.cli.files import arrow, in_micros
+from sash.query import Query
+from sash.windows import ContextFree
+
+__all__ = ["POSITION", "parts", "with_structures"]
+
+POSITION = "position"
+
+
+def parts(query: Query) -> dict[str, Query]:
+    """By what windows end at, a column or :data:`POSITION`, queries of those windows; one, if all are alike."""
+    names: dict[str, list[str | None]] = {}
+    for lane in query.lanes:
+        for name in lane.names:
+            window = query.named[name]
+            counts = lane.order is None or (isinstance(window, ContextFree) and window.measure == "count")
+            names.setdefault(POSITION if counts else str(lane.order), []).append(name)
+    if len(names) == 1:
+        return {next(iter(names)): query}
+    return {kind: query.using(windows={name: query.named[name] for name in each}) for kind, each in names.items()}
+
+
+def with_structures(table: Any, kind: str, kinds: list[str], schema: Any) -> Any:
+    """The results of the windows that end at ``kind``, with ends that have a field for each of ``kinds``."""
+    pa = arrow()
+    types = {each: _end_type(each, schema) for each in kinds}
+    if len(set(types.values())) == 1:
+        return table
+    table = table.replace_schema_metadata()
+    for name in ("window_start", "window_end"):
+        place = table.schema.get_field_index(name)
+        ends = table.column(place).cast(types[kind]).combine_chunks()
+        fields = [ends if each == kind else pa.nulls(len(table), types[each]) for each in kinds]
+        made = pa.StructArray.from_arrays(fields, fields=[pa.field(each, types[each]) for each in kinds])
+        table = table.set_column(place, name, made)
+    return table
+
+
+def _end_type(kind: str, schema: Any) -> Any:
+    pa = arrow()
+    if kind == POSITION:
+        return pa.int64()
+    found = in_micros(schema).field(kind).type
+    if pa.types.is_timestamp(found) or pa.types.is_date(found):
+        return found
+    return pa.int64() if pa.types.is_integer(found) else pa.float64()

@@ -1,0 +1,25 @@
+"""What ends a command, and what the shell is told of it."""
+
+from __future__ import annotations
+
+__all__ = ["DATA", "OK", "USAGE", "DataError", "UsageError", "sentence"]
+
+OK, DATA, USAGE = 0, 1, 2
+"""Exit codes: all went well; the data did not allow it; it was not asked rightly."""
+_LONGEST = 600
+
+
+class UsageError(Exception):
+    """It was not asked rightly: arguments, the query file, an engine that is not installed."""
+
+
+class DataError(Exception):
+    """The data did not allow it: a file that cannot be read, a column that is missing or of a wrong type."""
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line."""
+    # The text of a KeyError is a representation, quotes and all.
+    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    line = " ".join(text.split()) or type(error).__name__
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

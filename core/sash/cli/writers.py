@@ -1,0 +1,165 @@
+"""Results on their way out: to one file, a folder of part files, or the console, a table at a time.
+
+A file appears under its name only when it is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, TextIO
+
+from sash.cli.errors import DataError, UsageError
+from sash.cli.files import Format, arrow, format_of, json_value
+
+__all__ = ["Writer", "writing"]
+
+
+class Writer(Protocol):
+    """Takes tables of one schema."""
+
+    def write(self, table: Any) -> None:
+        """Append the rows of an Arrow table."""
+
+    def close(self) -> None:
+        """Nothing comes any more."""
+
+
+@contextmanager
+def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
+    """A writer to a file, to a folder (a path without a suffix), or, without a path, to the console."""
+    if path is None:
+        yield Lines(sys.stdout) if wanted == "jsonl" else Console(sys.stdout)
+        return
+    folder = path.is_dir() or (not path.suffix and not path.is_file())
+    kind = format_of(path, wanted) or ("parquet" if folder else None)
+    if kind is None:
+        raise UsageError(
+            f"{path}: the name does not tell whether to write Parquet, CSV or JSON lines; say --output-format"
+        )
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}")
+    if folder:
+        path.mkdir(exist_ok=True)
+        yield Parts(path, kind)
+        return
+    unfinished = path.with_name(f".{path.name}.part")
+    writer = _to_file(unfinished, kind)
+    try:
+        yield writer
+        writer.close()
+        os.replace(unfinished, path)
+    finally:
+        writer.close()
+        unfinished.unlink(missing_ok=True)
+
+
+def _to_file(path: Path, kind: Format) -> Writer:
+    return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else Columns(path, kind)
+
+
+class Columns:
+    """To a Parquet or CSV file. The first table with rows tells the types."""
+
+    def __init__(self, path: Path, kind: Format) -> None:
+        self.path, self.kind = path, kind
+        self._opened: Any = None
+        self._empty: Any = None
+
+    def write(self, table: Any) -> None:
+        if not len(table):  # its types may not be told by anything
+            self._empty = table
+            return
+        if self._opened is None:
+            self._opened = self._open(table.schema)
+            self._schema = table.schema
+        self._opened.write_table(table if table.schema == self._schema else table.cast(self._schema))
+
+    def _open(self, schema: Any) -> Any:
+        pa = arrow()
+        if self.kind == "parquet":
+            from pyarrow import parquet  # type: ignore[import-untyped]
+
+            return parquet.ParquetWriter(self.path, schema)
+        from pyarrow import csv
+
+        nested = [field.name for field in schema if pa.types.is_nested(field.type)]
+        if nested:
+            raise DataError(
+                f"column {nested[0]!r} holds several values a row, which CSV cannot: write Parquet or JSON lines"
+            )
+        return csv.CSVWriter(self.path, schema)
+
+    def close(self) -> None:
+        if self._opened is None and self._empty is not None:
+            self._opened = self._open(self._empty.schema)
+        if self._opened is not None:
+            self._opened.close()
+
+
+class Lines:
+    """To a text file or the console, a JSON object a row."""
+
+    def __init__(self, file: TextIO, own: bool = False) -> None:
+        self._file, self._own = file, own
+
+    def write(self, table: Any) -> None:
+        for batch in table.to_batches(1 << 14):
+            self._file.writelines(json.dumps(row, default=json_value) + "\n" for row in batch.to_pylist())
+
+    def close(self) -> None:
+        if self._own:
+            self._file.close()
+
+
+class Parts:
+    """To a folder, a file a table. It must hold no data yet: old and new results would be one table."""
+
+    def __init__(self, folder: Path, kind: Format) -> None:
+        if any(file.name[0] not in "._" for file in folder.iterdir()):
+            raise UsageError(f"{folder} is not empty: name a new folder, or a file")
+        self._folder, self._kind, self._count = folder, kind, 0
+
+    def write(self, table: Any) -> None:
+        if self._count and not len(table):
+            return
+        with writing(self._folder / f"part-{self._count:05d}.{self._kind}") as part:
+            part.write(table)
+        self._count += 1
+
+    def close(self) -> None:
+        pass
+
+
+class Console:
+    """A table for people: aligned columns, as wide as the first rows want."""
+
+    SHOWN = 24
+
+    def __init__(self, file: TextIO) -> None:
+        self._file, self._widths = file, list[int]()
+
+    def write(self, table: Any) -> None:
+        for batch in table.to_batches(1 << 14):
+            cells = [[_told(value) for value in row.values()] for row in batch.to_pylist()]
+            if not self._widths and cells:
+                head = list(table.schema.names)
+                self._widths = [max(map(len, column)) for column in zip(head, *cells[: self.SHOWN], strict=True)]
+                self._line(head)
+            for row in cells:
+                self._line(row)
+
+    def _line(self, cells: list[str]) -> None:
+        text = "  ".join(cell.rjust(width) for cell, width in zip(cells, self._widths, strict=True))
+        print(text, file=self._file)
+
+    def close(self) -> None:
+        pass
+
+
+def _told(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -1,0 +1,22 @@
+"""Data of many kinds in, results of the same kind out; every kind is read as NumPy arrays.
+
+| data | columns are read as | results |
+| --- | --- | --- |
+| pandas DataFrame | its arrays; named levels of the index are columns too | a DataFrame |
+| pyarrow Table, RecordBatchReader | its buffers, where it has no nulls and a single chunk | a Table |
+| pyarrow RecordBatch | likewise | a RecordBatch |
+| polars DataFrame | likewise | a DataFrame |
+| dict of arrays, of lists | the arrays | a dict of arrays, of lists |
+| rows: an iterable of mappings | lists | a list of dicts |
+
+Numbers and booleans are arrays of their type, masked where there are nulls; timestamps are ``datetime64`` (in UTC, if
+the column has a zone, which is remembered), null as NaT; text, decimals and nested values are objects, null as None.
+NaN in a column of floats is a number that is not one, not a null. No library is imported here: data of its kind is
+there only after someone else has imported it.
+"""
+
+from sash.frames.frame import Frame, columns_of
+from sash.frames.keys import factorize
+from sash.frames.values import Coded, in_micros, to_list
+
+__all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "to_list"]

@@ -1,0 +1,134 @@
+"""A table of any kind: its columns as arrays, and how a table of the same kind is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from sash.frames import of_arrow, of_pandas, of_polars, of_python
+from sash.frames.values import Coded, Parts
+
+__all__ = ["Frame", "Kind", "columns_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Kind(Protocol):
+    """What a module about one kind of data offers. A ``column`` is a column as the library has it."""
+
+    def is_table(self, data: Any) -> bool: ...
+    def opened(self, data: Any, names: Sequence[str]) -> Any: ...
+    def names(self, data: Any) -> Iterable[str]: ...
+    def column(self, data: Any, name: str) -> Any: ...
+    def array(self, column: Any) -> Array: ...
+    def zone(self, column: Any) -> str | None: ...
+    def take(self, column: Any, rows: Array) -> Any: ...
+    def codes(self, column: Any) -> Array | None: ...
+    def make_column(self, values: Array | Parts, like: Any) -> Any: ...
+    def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
+
+
+_KINDS: tuple[Kind, ...] = (of_pandas, of_arrow, of_polars, of_python)
+
+
+class Frame:
+    """The columns that are needed of a table. Those that need converting are when they are first asked for.
+
+    ``len(frame)`` is its number of rows, ``frame[name]`` a column's array, ``frame.zone(name)`` its time zone.
+    """
+
+    def __init__(self, kind: Kind, data: Any, names: Iterable[str]) -> None:
+        self._kind = kind
+        self._data = data
+        there = list(kind.names(data))
+        for name in (names := list(dict.fromkeys(names))):
+            if name not in there:
+                raise KeyError(f"column {name!r} is not in the data, which has {', '.join(map(repr, there)) or 'none'}")
+        self._columns = {name: kind.column(data, name) for name in names}
+        sized = self._columns or {name: kind.column(data, name) for name in there[:1]}
+        lengths = {name: len(column) for name, column in sized.items()}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"the columns are of different lengths: {lengths}")
+        self._length = next(iter(lengths.values())) if lengths else len(data)
+        self._arrays: dict[str, Array] = {}
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self._arrays:
+            array = self._kind.array(self._columns[name])
+            if array.ndim != 1:
+                raise ValueError(f"column {name!r} must have one dimension; it has the shape {array.shape}")
+            self._arrays[name] = array
+        return self._arrays[name]
+
+    @property
+    def columns(self) -> dict[str, Array]:
+        """All columns, in the order in which they were named."""
+        return {name: self[name] for name in self._columns}
+
+    def zone(self, name: str) -> str | None:
+        """The time zone of a column; its array is in UTC then."""
+        return self._kind.zone(self._columns[name])
+
+    def codes(self, name: str) -> Array | None:
+        """Whole numbers that are equal where the column's values are, if its library finds them fast."""
+        return self._kind.codes(self._columns[name])
+
+    def take(self, name: str, rows: Array) -> Array:
+        """A column's array at these rows only; costs no more than that many rows."""
+        if name in self._arrays:
+            return self._arrays[name][rows]
+        return self._kind.array(self._kind.take(self._columns[name], rows))
+
+    def make(
+        self,
+        columns: Mapping[str, Any],
+        like: Mapping[str, str] | None = None,
+        fields: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """A table of the same kind from arrays: O(rows), without a copy where the kind allows it.
+
+        ``like`` says of which input column a result has the type, as far as its values fit: keys keep being categories
+        or texts of a kind, timestamps get their zone back. A :class:`Coded` column is ``values[codes]``. A tuple of
+        arrays is a structured column, whose parts ``fields`` names, by a named tuple or by names: a struct in Arrow and
+        polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays.
+
+        >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])
+        >>> frame.make({"plug": np.array(["b"], object), "peak": np.array([2.5])})
+        {'plug': ['b'], 'peak': [2.5]}
+        """
+        like, fields = like or {}, fields or {}
+        made = {}
+        for name, values in columns.items():
+            source = self._columns.get(like[name]) if name in like else None
+            if isinstance(values, Coded):
+                made[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
+            else:
+                whole = Parts.of(values, fields[name]) if isinstance(values, tuple) else values
+                made[name] = self._kind.make_column(whole, source)
+        return self._kind.make_table(made, self._data, self._columns)
+
+
+def columns_of(data: Any, names: Iterable[str]) -> Frame:
+    """The named columns of a table of any kind (see :mod:`sash.frames`).
+
+    >>> frame = columns_of([{"x": 1, "y": "a"}, {"x": None, "y": "b"}], ["x"])
+    >>> len(frame), frame["x"]
+    (2, masked_array(data=[1, --],
+                 mask=[False,  True],
+           fill_value=999999))
+    """
+    for kind in _KINDS:
+        if kind.is_table(data):
+            break
+    else:
+        raise TypeError(
+            "data must be a DataFrame of pandas or polars, an Arrow Table or RecordBatch, a dict of arrays, or rows, "
+            f"which are mappings; got {type(data).__name__}"
+        )
+    names = list(names)
+    return Frame(kind, kind.opened(data, names), names)

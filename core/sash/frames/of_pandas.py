@@ -1,0 +1,149 @@
+"""DataFrames of pandas."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from sash.frames import of_arrow
+from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects
+from sash.moments import zone_name
+
+
+def _library() -> Any:
+    """pandas, if it has been imported."""
+    return sys.modules.get("pandas")
+
+
+def is_table(data: Any) -> bool:
+    pd = _library()
+    return pd is not None and isinstance(data, pd.DataFrame)
+
+
+def is_column(column: Any) -> bool:
+    pd = _library()
+    return pd is not None and isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+
+
+def opened(data: Any, names: Sequence[str]) -> Any:
+    return data
+
+
+def names(data: Any) -> Iterable[str]:
+    return [*data.columns, *(name for name in data.index.names if name is not None)]
+
+
+def column(data: Any, name: str) -> Any:
+    if name not in data.columns:
+        return data.index.get_level_values(name).to_series()
+    found = data[name]
+    if found.ndim > 1:
+        raise ValueError(f"column {name!r} is in the data more than once")
+    return found
+
+
+def array(column: Any) -> Array:
+    pd = _library()
+    column = column if isinstance(column, pd.Series) else pd.Series(column)
+    kind = column.dtype
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        return np.asarray(column)
+    if isinstance(kind, pd.CategoricalDtype):
+        return _of_categories(column)
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None))
+    if isinstance(kind, pd.ArrowDtype):
+        return of_arrow.array(sys.modules["pyarrow"].array(column.array))
+    nulls = np.asarray(column.isna())
+    number = getattr(kind, "numpy_dtype", None)
+    if number is not None and number.kind in "biuf":
+        return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
+    found = np.array(column, object)
+    found[nulls] = None
+    return found
+
+
+def _of_categories(column: Any) -> Array:
+    codes = np.asarray(column.cat.codes)
+    values = array(column.cat.categories)
+    if not len(values):
+        return objects([None] * len(codes))
+    taken: Array = values[codes]
+    nulls = codes < 0
+    if values.dtype.kind in "OmM":
+        taken[nulls] = None
+        return taken
+    return masked(taken, nulls)
+
+
+def zone(column: Any) -> str | None:
+    pd = _library()
+    kind = column.dtype
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return zone_name(pd.Timestamp(0, tz="UTC").tz_convert(kind.tz))
+    return getattr(kind.pyarrow_dtype, "tz", None) if isinstance(kind, pd.ArrowDtype) else None
+
+
+def take(column: Any, rows: Array) -> Any:
+    return _library().Series(column.array.take(rows))
+
+
+def codes(column: Any) -> Array | None:
+    """Those of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
+    pd = _library()
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return of_arrow.codes(sys.modules["pyarrow"].array(column.array))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
+    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        with suppress(TypeError):  # what cannot be hashed is told of by others
+            return np.asarray(pd.factorize(column)[0]).astype(np.int64)
+    return None
+
+
+def make_column(values: Array | Parts, like: Any) -> Any:
+    pd = _library()
+    if isinstance(values, Parts):
+        return pd.Series(objects(values.rows()))
+    values = in_unit(values, ("s", "ms", "us", "ns"))
+    mask = mask_of(values)
+    data: Any = data_of(values)
+    if mask is not None:
+        data = _nullable(data, mask)
+    made = pd.Series(data)
+    kind = None if like is None else like.dtype
+    if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
+        return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+    return made if kind is None or isinstance(kind, np.dtype) else _as(made, kind)
+
+
+def _nullable(data: Array, mask: Array) -> Any:
+    """Numbers with nulls as one of the nullable types; other values with None or NaT."""
+    number = data.dtype.kind in "biuf"
+    made = _library().array(data, dtype=_nullable_type(data.dtype)) if number else data.copy()
+    made[mask] = None
+    return made
+
+
+def _nullable_type(dtype: np.dtype[Any]) -> str:
+    if dtype.kind == "b":
+        return "boolean"
+    bits = max(dtype.itemsize * 8, 32 if dtype.kind == "f" else 8)
+    return f"{ {'i': 'Int', 'u': 'UInt', 'f': 'Float'}[dtype.kind] }{bits}"
+
+
+def _as(made: Any, kind: Any) -> Any:
+    """As an extension type, such as categories or Arrow's, if the values fit it."""
+    try:
+        cast = made.astype(kind)
+    except (TypeError, ValueError, NotImplementedError, sys.modules["pandas"].errors.OutOfBoundsDatetime):
+        return made
+    return made if cast.isna().sum() > made.isna().sum() else cast
+
+
+def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:
+    return _library().DataFrame(columns)

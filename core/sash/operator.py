@@ -1,0 +1,378 @@
+"""The operator: one key's stream in, results out. All that an adapter ever calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from sash.blame import naming_rows
+from sash.frames import Frame, columns_of, in_micros, to_list
+from sash.lanes import OwnWatermark, moves_watermark
+from sash.output import Outcome, Output
+from sash.plan import plan
+from sash.query import Query
+from sash.slicing.codec import Snapshot, decode, encode, from_bytes, to_bytes
+from sash.slicing.engines import Engines
+from sash.slicing.fingerprint import fingerprint
+from sash.slicing.rows import Result
+from sash.times import TimeCodec
+from sash.windows import Window
+
+__all__ = ["Operator"]
+
+Row = dict[str, Any]
+
+
+class Operator:
+    """Runs ``query`` over the tuples of one key.
+
+    Without ``own_watermark`` tuples do not move the watermark, only :meth:`advance` does: for engines that have their
+    own; or only those in the lanes of some columns. A call either happens or does not: after an error the operator is
+    as it was. Results do not tell the key.
+
+    Costs: a tuple a lift and a merge; a window at most 3 merges if nothing can be corrected, else O(log slices); a late
+    tuple O(log slices), and the windows that it corrects. Batches cost the same merges, in compiled code.
+
+    >>> import sash
+    >>> op = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"peak": sash.Max("load")}))
+    >>> op.process({"load": 3}), op.process({"load": 9})
+    ([], [{'window_start': 0, 'window_end': 2, 'peak': 9}])
+    >>> op.process_batch({"load": [4, 5, 6]})
+    {'window_start': [1, 2, 3], 'window_end': [3, 4, 5], 'peak': [9, 5, 6]}
+    """
+
+    def __init__(self, query: Query, *, own_watermark: OwnWatermark = True) -> None:
+        self._own = own_watermark
+        self._codecs: dict[str, TimeCodec] = {}
+        self._closed = False
+        self._rows = 0
+        self.dropped: Collection[int] = ()
+        """Which rows of the last call came too late, and were dropped: their places in it."""
+        self._prepare(query)
+
+    def _prepare(self, query: Query) -> None:
+        self.plan = plan(query, self._own)
+        self.query = query
+        self._lanes = [Engines(query, planned, moves_watermark(self._own, planned.lane)) for planned in self.plan.lanes]
+        self._values = query.values
+        self._output = Output(query)
+
+    # tuples
+
+    def process(self, row: Mapping[str, Any]) -> list[Row]:
+        """Take a tuple; the results that it brings."""
+        self._refuse_closed()
+        try:
+            values = tuple([row[column] for column in self._values])
+            times = [None if each.lane.order is None else row[each.lane.order] for each in self._lanes]
+        except KeyError as error:
+            there = ", ".join(map(repr, row))
+            raise KeyError(f"row {self._rows} has no column {error.args[0]!r}; it has {there}") from None
+        codecs = self._codecs
+        try:
+            if len(times) == 1:  # nothing to take back elsewhere if it fails
+                results, late = self._in_lane(self._lanes[0], self._inside(self._lanes[0], times[0]), values)
+            else:
+                results, late = self._in_lanes(times, values)
+        except BaseException:
+            self._codecs = codecs  # a row that was refused has not told what times are like
+            raise
+        self.dropped = (0,) if late else ()
+        self._rows += 1
+        return results
+
+    def _in_lanes(self, times: list[Any], values: tuple[Any, ...]) -> tuple[list[Row], bool]:
+        inside = [self._inside(each, time) for each, time in zip(self._lanes, times, strict=True)]
+        results: list[Row] = []
+        late = False
+        with self._all_or_none(True):
+            for each, time in zip(self._lanes, inside, strict=True):
+                found, dropped = self._in_lane(each, time, values)
+                results += found
+                late = late or dropped
+        return results, late
+
+    def _in_lane(self, each: Engines, time: Any, values: tuple[Any, ...]) -> tuple[list[Row], bool]:
+        """The results of a tuple in one lane, and whether it came too late for it."""
+        found = self._named(each.rows().process, time, values)
+        if not found:
+            return [], found is None
+        return [self._output.row(each.lane, result, self._codecs) for result in found], False
+
+    def _named(self, process: Callable[[Any, Any], Any], time: Any, values: Any) -> Any:
+        try:
+            return process(time, values)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"row {self._rows}: {error}") from error
+
+    def _inside(self, each: Engines, time: Any) -> Any:
+        order = each.lane.order
+        if order is None:
+            return None
+        codec = self._codecs.get(order)
+        if codec is None:
+            codec = TimeCodec.of(time, self._rows, order)
+            self._adopt(each, codec)
+        return codec.to_inside(time, self._rows, order)
+
+    def _adopt(self, each: Engines, codec: TimeCodec) -> None:
+        order = each.lane.order
+        assert order is not None
+        codec.check_unit(each.lane.unit, order)
+        self._codecs = {**self._codecs, order: codec.for_steps(self._output.steps(each.lane))}
+
+    def process_batch(self, data: Any) -> Any:
+        """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
+
+        The same results as row by row, however the stream is cut into batches. Runs on compiled kernels, except where
+        results can be corrected or a window has to be told of each tuple.
+        """
+        self._refuse_closed()
+        frame = columns_of(data, [*self.query.orders, *self._values])
+        outcomes = []
+        dropped: set[int] = set()
+        with self._all_or_none(True):
+            inside = [self._inside_array(each, frame) for each in self._lanes]
+            for each, times in zip(self._lanes, inside, strict=True):
+                with naming_rows(self.query, frame, first=self._rows):
+                    late, outcome = self._batch(each, frame, times)
+                dropped.update(late)
+                outcomes.append(outcome)
+            table = self._output.table(frame, outcomes, self._codecs)
+        self.dropped = sorted(dropped)
+        self._rows += len(frame)
+        return table
+
+    def _inside_array(self, each: Engines, frame: Frame) -> Any:
+        order = each.lane.order
+        if order is None:
+            return None
+        if not len(frame):
+            return np.zeros(0, np.int64)
+        codec = self._codecs.get(order)
+        if codec is None:
+            codec = TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows)
+            if codec is None:
+                return np.zeros(0, np.int64)
+            self._adopt(each, codec)
+        return codec.to_inside_array(frame[order], order, self._rows, frame.zone(order))
+
+    def _batch(self, each: Engines, frame: Frame, times: Any) -> tuple[Collection[int], Outcome]:
+        if each.rows_only is None:
+            engine = each.columns()
+            columns = {column: _as_in_rows(frame, column) for column in self._values}
+            results = engine.process(None, times, columns, len(frame))
+            return engine.dropped.tolist(), Outcome.of_columns(each.lane, results)
+        rows = each.rows()
+        found: list[Result] = []
+        late: list[int] = []
+        whole = [to_list(in_micros(frame[column]), frame.zone(column)) for column in self._values]
+        values = zip(*whole, strict=True) if whole else iter([()] * len(frame))
+        moments = [None] * len(frame) if times is None else times.tolist()
+        for place, (time, value) in enumerate(zip(moments, values, strict=True)):
+            brought = rows.process(time, value)
+            if brought is None:
+                late.append(place)
+            else:
+                found += brought
+        return late, Outcome.of_rows(each.lane, found, self.query)
+
+    def _all_or_none(self, memo: bool) -> _Undo:
+        return _Undo(self, self._lanes if memo else [])
+
+    # time
+
+    def advance(self, watermark: Any) -> list[Row]:
+        """No tuple before ``watermark`` comes any more: the results of the windows that this completes.
+
+        With windows in several orders, a mapping from the columns that order them to their watermarks.
+        """
+        self._refuse_closed()
+        with self._all_or_none(False):
+            marks: list[tuple[Engines, Any]] = []
+            for each in self._lanes:
+                order = each.lane.order
+                value = watermark.get(order) if isinstance(watermark, Mapping) else watermark
+                if order is not None and value is not None:
+                    marks.append((each, self._inside(each, value)))
+            return self._advance(marks)
+
+    def close(self) -> list[Row]:
+        """The end of the input: the results of all windows that are complete when nothing comes any more."""
+        self._refuse_closed()
+        results = self._advance([(each, math.inf) for each in self._lanes])
+        self._closed = True
+        return results
+
+    def _advance(self, marks: list[tuple[Engines, Any]]) -> list[Row]:
+        results: list[Row] = []
+        with self._all_or_none(len(marks) > 1):
+            for each, mark in marks:
+                found = each.rows().advance(mark)
+                results += [self._output.row(each.lane, result, self._codecs) for result in found]
+        self.dropped = ()
+        return results
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise RuntimeError("the operator is closed: its input has ended")
+
+    def next_timer(self) -> Any:
+        """No window becomes complete before this time, unless tuples come; None: none at all.
+
+        As :meth:`sash.keyed.KeyedOperator.next_timer`, for a stream that is taken row by row.
+
+        >>> import sash
+        >>> query = sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()})
+        >>> op = sash.Operator(query)
+        >>> op.process({"t": 3}), op.next_timer()
+        ([], 10)
+        """
+        lanes = {each.lane.order: each for each in self._lanes if each.lane.order is not None}
+        order = self.query.time if self.query.time in lanes else next(iter(lanes), None)
+        if order is None or order not in self._codecs:
+            return None
+        from sash.slicing.keyed_timers import next_of_rows  # brings Numba: only when it is needed
+
+        time = next_of_rows(lanes[order].rows())
+        return time if time is None or math.isinf(time) else self._codecs[order].from_inside(time)
+
+    # what it has done and what it holds
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """Tuples in, results out, late ones corrected and dropped, slices and tuples held, merges done."""
+        running = [each.running for each in self._lanes]
+        corrected = sum(getattr(lane, "late_corrected", 0) for lane in running)
+        held = {name: sum(getattr(lane, name) for lane in running) for name in ("slices_held", "tuples_held", "merges")}
+        return {
+            "tuples_in": self._rows,
+            "results_out": sum(lane.results for lane in running),
+            "late_corrected": corrected,
+            "late_dropped": sum(lane.late_dropped for lane in running),
+            **held,
+        }
+
+    def explain(self) -> str:
+        """The plan in words, and how the batches so far have been run."""
+        lines = [str(self.plan)]
+        for each in self._lanes:
+            for name, form in getattr(each.running, "forms", {}).items():
+                how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
+                lines.append(f"compiled   {name}: {how}")
+        return "\n".join(lines)
+
+    # state
+
+    def snapshot(self, *, trusted: bool = False) -> bytes:
+        """All of its state as bytes, from which :meth:`restore` goes on, here or in another runtime. O(state).
+
+        ``trusted`` allows partials that are objects of types that Sash does not know, which are pickled: only for
+        places that nobody else can write to.
+        """
+        return to_bytes(self.snapshot_parts(trusted=trusted))
+
+    def snapshot_parts(self, known: Collection[int] = (), *, trusted: bool = False) -> Snapshot:
+        """The state as a header and blocks of slices that never change: those ``known`` are not written again."""
+        extra = {
+            "codecs": {order: codec.text for order, codec in self._codecs.items()},
+            "buffered": [each.lane.order or "" for each in self._lanes if each.planned.decisions.buffered],
+            "rows": self._rows,
+            "closed": self._closed,
+        }
+        lanes = {each.lane.order or "": each.dump() for each in self._lanes}
+        return encode(fingerprint(self.query), lanes, extra, known, trusted)
+
+    @classmethod
+    def restore(
+        cls, query: Query, blob: bytes, *, own_watermark: OwnWatermark = True, trusted: bool = False
+    ) -> Operator:
+        """An operator that goes on where a snapshot was taken. Windows that are new to it begin now.
+
+        >>> import sash
+        >>> query = sash.Query(windows=sash.sliding(2), aggregates={"peak": sash.Max("load")})
+        >>> op = sash.Operator(query)
+        >>> op.process({"load": 3}); op = sash.Operator.restore(query, op.snapshot()); op.process({"load": 9})
+        []
+        [{'window_start': 0, 'window_end': 2, 'peak': 9}]
+        """
+        return cls.restore_parts(query, from_bytes(blob), own_watermark=own_watermark, trusted=trusted)
+
+    @classmethod
+    def restore_parts(
+        cls, query: Query, parts: Snapshot, *, own_watermark: OwnWatermark = True, trusted: bool = False
+    ) -> Operator:
+        """:meth:`restore` from a header and all live blocks."""
+        op = cls(query, own_watermark=own_watermark)
+        op._load(parts, trusted)
+        return op
+
+    def _load(self, parts: Snapshot, trusted: bool) -> None:
+        lanes, extra = decode(parts, fingerprint(self.query), trusted)
+        self._codecs = {order: TimeCodec.from_text(text) for order, text in extra["codecs"].items()}
+        self._rows, self._closed = extra["rows"], extra["closed"]
+        for each in self._lanes:
+            name = each.lane.order or ""
+            if name in lanes:
+                each.load(lanes[name], newly_buffered=name not in extra["buffered"])
+
+    # windows that come and go
+
+    def add_window(self, name: str, window: Window) -> None:
+        """Have another window from now on: over the tuples behind the newest one so far. O(state).
+
+        It gives the windows that begin behind that tuple; on counts, it counts from there.
+        """
+        if None in self.query.named:
+            raise ValueError("windows can be added to a query whose windows have names: windows={'name': window, …}")
+        if name in self.query.named:
+            raise ValueError(f"there is a window {name!r} already")
+        self._change({**self.query.named, name: window})
+
+    def remove_window(self, name: str) -> None:
+        """Have a window no more: what it has not given yet it never does. O(state)."""
+        if name not in self.query.named:
+            raise KeyError(f"there is no window {name!r}; there are {', '.join(map(repr, self.query.named))}")
+        left = {key: window for key, window in self.query.named.items() if key != name}
+        if not left:
+            raise ValueError(f"{name!r} is the only window: close the operator instead")
+        self._change(left)
+
+    def _change(self, windows: Mapping[Any, Window]) -> None:
+        self._refuse_closed()
+        query = self.query.using(windows=windows)
+        plan(query, self._own)  # what cannot be run is refused before anything changes
+        state = self.snapshot_parts(trusted=True)
+        self._prepare(query)
+        self._load(state, trusted=True)
+
+
+def _as_in_rows(frame: Frame, column: str) -> Any:
+    """A column of values; timestamps and durations as the objects that rows hold, for the two may alternate."""
+    values = frame[column]
+    if values.dtype.kind not in "mM":
+        return values
+    whole = np.empty(len(values), object)
+    whole[:] = to_list(in_micros(values), frame.zone(column))
+    return whole
+
+
+class _Undo:
+    """Takes back what lanes have done if one of them fails."""
+
+    def __init__(self, op: Operator, lanes: list[Engines]) -> None:
+        self._op = op
+        self._lanes = lanes
+
+    def __enter__(self) -> None:
+        self._codecs = self._op._codecs
+        self._memos = [each.memo() for each in self._lanes]
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if kind is not None:
+            self._op._codecs = self._codecs
+            for each, memo in zip(self._lanes, self._memos, strict=True):
+                each.restore(memo)

@@ -1,0 +1,177 @@
+"""Results as users see them: rows, or tables of the kind that came in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sash.frames import Coded, Frame
+from sash.kernels.interpreted import _as_array as as_array
+from sash.lanes import Lane
+from sash.query import Query
+from sash.slicing.rows import Result
+from sash.times import TimeCodec
+from sash.windows import ContextFree, CountWindow, Last, Session, TimeWindow
+
+if TYPE_CHECKING:
+    from sash.slicing.column_step import Results
+
+__all__ = ["Outcome", "Output"]
+
+Array = np.ndarray[Any, Any]
+Codecs = Mapping[str, TimeCodec]
+
+
+@dataclass
+class Outcome:
+    """The results of one lane as columns; ``codes`` tells their key."""
+
+    lane: Lane
+    codes: Array
+    window: Array
+    start: Array
+    end: Array
+    revision: Array
+    aggregates: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.window)
+
+    @staticmethod
+    def of_columns(lane: Lane, results: Results) -> Outcome:
+        """Those of the columnar engine, none of which is ever corrected."""
+        revision = np.zeros(len(results), np.int64)
+        return Outcome(lane, results.codes, results.window, results.start, results.end, revision, results.aggregates)
+
+    @staticmethod
+    def of_rows(lane: Lane, results: Sequence[Result], query: Query) -> Outcome:
+        """Those of the row engine."""
+        columns = list(zip(*(result.aggregates for result in results), strict=True)) or [()] * len(query.aggregates)
+        aggregates = {
+            name: _parts(column, aggregation.fields)
+            for (name, aggregation), column in zip(query.aggregates.items(), columns, strict=True)
+        }
+        whole = [
+            np.array([getattr(result, name) for result in results]) for name in ("window", "start", "end", "revision")
+        ]
+        window, start, end, revision = (array if len(results) else array.astype(np.int64) for array in whole)
+        return Outcome(lane, np.zeros(len(results), np.int64), window, start, end, revision, aggregates)
+
+
+def _parts(column: Sequence[Any], fields: tuple[str, ...]) -> Any:
+    if not fields:
+        return as_array(list(column))
+    rows = [(None,) * len(fields) if result is None else tuple(result) for result in column]
+    return tuple(as_array([row[i] for row in rows]) for i in range(len(fields)))
+
+
+class Output:
+    """Makes a query's results."""
+
+    def __init__(self, query: Query) -> None:
+        self._query = query
+        self._named = None not in query.named
+        self._revises = query.revises
+        self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
+
+    def steps(self, lane: Lane) -> list[int]:
+        """What times of results can differ by: decides on the unit in which they are told."""
+        return [step for name in lane.names for step in _steps(self._query.named[name])]
+
+    def row(self, lane: Lane, result: Result, codecs: Codecs) -> dict[str, Any]:
+        """A result as a row."""
+        name = lane.names[result.window]
+        row: dict[str, Any] = {"window": name} if self._named else {}
+        start, end = result.start, result.end
+        if lane.order is not None and not self._on_counts[name]:
+            codec = codecs[lane.order]
+            start, end = codec.from_inside(start), codec.from_inside(end)
+        row["window_start"], row["window_end"] = start, end
+        if self._revises:
+            row["revision"] = result.revision
+        row.update(zip(self._query.aggregates, result.aggregates, strict=True))
+        return row
+
+    def table(
+        self, frame: Frame, outcomes: Sequence[Outcome], codecs: Codecs, keys: Mapping[str, Array] | None = None
+    ) -> Any:
+        """The results of all lanes as a table; ``keys`` are the distinct keys, by column."""
+        columns: dict[str, Any] = {}
+        codes = _joined([outcome.codes for outcome in outcomes])
+        order = None if len(outcomes) == 1 or keys is None else np.argsort(codes, kind="stable")
+        if order is not None:
+            codes = codes[order]
+        for column, distinct in (keys or {}).items():
+            columns[column] = Coded(distinct, codes)
+        if self._named:
+            names = [np.array(outcome.lane.names, object)[outcome.window] for outcome in outcomes]
+            columns["window"] = _joined(names)
+        columns["window_start"] = _joined([self._times(outcome, outcome.start, codecs) for outcome in outcomes])
+        columns["window_end"] = _joined([self._times(outcome, outcome.end, codecs) for outcome in outcomes])
+        if self._revises:
+            columns["revision"] = _joined([outcome.revision for outcome in outcomes])
+        for name in self._query.aggregates:
+            columns[name] = _joined([outcome.aggregates[name] for outcome in outcomes])
+        if order is not None:  # key by key
+            columns = {name: each if isinstance(each, Coded) else _taken(each, order) for name, each in columns.items()}
+        return frame.make(columns, self._like(outcomes, keys or {}), self._fields())
+
+    def _times(self, outcome: Outcome, times: Array, codecs: Codecs) -> Array:
+        lane = outcome.lane
+        positions = [self._on_counts[name] for name in lane.names]
+        if lane.order is None or lane.order not in codecs or all(positions):
+            return times
+        codec = codecs[lane.order]
+        if not any(positions):
+            return codec.from_inside_array(times)
+        counted = np.array(positions)[outcome.window]
+        mixed = np.empty(len(times), object)
+        mixed[counted] = times[counted].astype(np.int64)
+        mixed[~counted] = codec.from_inside_array(times[~counted])
+        return mixed
+
+    def _like(self, outcomes: Sequence[Outcome], keys: Mapping[str, Array]) -> dict[str, str]:
+        like = {key: key for key in keys}
+        timed = [outcome.lane.order for outcome in outcomes]
+        if len(set(timed)) == 1 and timed[0] is not None and not any(self._on_counts.values()):
+            like |= {"window_start": timed[0], "window_end": timed[0]}
+        for name, aggregation in self._query.aggregates.items():
+            if aggregation.result_column is not None and aggregation.columns:
+                like[name] = aggregation.columns[aggregation.result_column]
+        return like
+
+    def _fields(self) -> dict[str, tuple[str, ...]]:
+        return {name: each.fields for name, each in self._query.aggregates.items() if each.fields}
+
+
+def _gives_positions(window: Any) -> bool:
+    return isinstance(window, CountWindow) or (isinstance(window, ContextFree) and window.measure == "count")
+
+
+def _steps(window: Any) -> Iterator[int]:
+    if isinstance(window, TimeWindow):
+        yield from (int(number) for number in window.numbers)
+    elif isinstance(window, Session):
+        yield int(window.number)
+    elif isinstance(window, Last):
+        yield from _steps(window.ticks)
+
+
+def _taken(column: Any, order: Array) -> Any:
+    return tuple(part[order] for part in column) if isinstance(column, tuple) else column[order]
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    """Columns of several lanes one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0], tuple):
+        return tuple(_joined(each) for each in zip(*parts, strict=True))
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        return np.ma.concatenate(parts)  # type: ignore[no-untyped-call]
+    if len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(object) for part in parts]
+    return np.concatenate(parts)

@@ -1,0 +1,139 @@
+"""Partials as columns: numbers in arrays, all else as objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["PartialColumn"]
+
+Array = np.ndarray[Any, Any]
+
+_KINDS: dict[type, str] = {int: "q", float: "d", bool: "?"}
+
+
+@dataclass(eq=False)
+class PartialColumn:
+    """The partials of one aggregate, such as an aggregation's ``combine`` takes them, one a slice.
+
+    Partials that are numbers, or tuples of numbers, nested perhaps, all of one shape, are held as one array a number:
+    ``shape`` is nested likewise, with "q" (whole), "d" (float) or "?" (bool) for each number, and ``valid`` is False
+    where the partial is None. Otherwise ``shape`` is None and ``objects`` has them as they are.
+
+    >>> column = PartialColumn.of([(1, 2.5), None, (3, 0.0)])
+    >>> column.shape, column.arrays[0].tolist()
+    (('q', 'd'), [1, 0, 3])
+    >>> column[1:].to_list()
+    [None, (3, 0.0)]
+    """
+
+    valid: Array
+    shape: Any = None
+    arrays: tuple[Array, ...] = ()
+    objects: list[Any] | None = None
+
+    @staticmethod
+    def of(partials: Sequence[Any]) -> PartialColumn:
+        """The column of partials, whatever they are. O(n), as all else here but ``len``."""
+        valid = np.array([partial is not None for partial in partials], np.bool_)
+        real = [partial for partial in partials if partial is not None]
+        try:
+            shape, packed = _pack(real)
+        except _Shapeless:
+            return PartialColumn(valid, objects=list(partials))
+        return PartialColumn(valid, shape, tuple(_spread(array, valid) for array in packed))
+
+    def to_list(self) -> list[Any]:
+        """The partials that it was made of, types and all."""
+        if self.objects is not None:
+            return list(self.objects)
+        rows = _unpack(self.shape, iter([array[self.valid].tolist() for array in self.arrays]), int(self.valid.sum()))
+        if self.valid.all():
+            return rows
+        real = iter(rows)
+        return [next(real) if valid else None for valid in self.valid.tolist()]
+
+    @staticmethod
+    def concatenate(columns: Sequence[PartialColumn]) -> PartialColumn:
+        """One column of several, in their order; of objects if they are not of one shape."""
+        shapes = {column.shape for column in columns if column.valid.any()}
+        if len(shapes) != 1 or None in shapes:
+            return PartialColumn.of([partial for column in columns for partial in column.to_list()])
+        like = next(column for column in columns if column.valid.any())
+        filled = [column if column.shape == like.shape else _empty_like(like, len(column)) for column in columns]
+        arrays = (np.concatenate(parts) for parts in zip(*(column.arrays for column in filled), strict=True))
+        return PartialColumn(np.concatenate([column.valid for column in columns]), like.shape, tuple(arrays))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays; of objects, only of the references to them."""
+        held = sum(array.nbytes for array in self.arrays) if self.objects is None else 8 * len(self.objects)
+        return int(self.valid.nbytes) + held
+
+    def __len__(self) -> int:
+        return len(self.valid)
+
+    def __getitem__(self, which: slice | Array) -> PartialColumn:
+        """The partials of a slice, or those at the positions in an array, or where it is True."""
+        valid, arrays = self.valid[which], tuple(array[which] for array in self.arrays)
+        if self.objects is None:
+            return PartialColumn(valid, self.shape, arrays)
+        if isinstance(which, slice):
+            return PartialColumn(valid, objects=self.objects[which])
+        return PartialColumn(valid, objects=[self.objects[i] for i in np.arange(len(self))[which]])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it holds the same partials, to the bit, in the same way."""
+        if not isinstance(other, PartialColumn):
+            return NotImplemented
+        if self.shape != other.shape or self.objects != other.objects or not np.array_equal(self.valid, other.valid):
+            return False
+        pairs = zip(self.arrays, other.arrays, strict=True)
+        return all(a[self.valid].tobytes() == b[self.valid].tobytes() for a, b in pairs)
+
+    __hash__ = None  # type: ignore[assignment]  # it can change, as arrays can
+
+
+class _Shapeless(Exception):
+    """Partials that are not numbers of one shape."""
+
+
+def _pack(values: list[Any]) -> tuple[Any, list[Array]]:
+    """The shape that all values have, and an array for each number in it."""
+    kinds = set(map(type, values))
+    if len(kinds) != 1:
+        raise _Shapeless
+    kind = kinds.pop()
+    if kind is tuple and len(set(map(len, values))) == 1:
+        parts = [_pack(list(part)) for part in zip(*values, strict=True)]
+        return tuple(shape for shape, _ in parts), [array for _, arrays in parts for array in arrays]
+    if kind not in _KINDS:
+        raise _Shapeless
+    try:
+        return _KINDS[kind], [np.array(values, _KINDS[kind])]
+    except OverflowError:
+        raise _Shapeless from None
+
+
+def _spread(packed: Array, valid: Array) -> Array:
+    """With zeros where there is no partial."""
+    if len(packed) == len(valid):
+        return packed
+    array = np.zeros(len(valid), packed.dtype)
+    array[valid] = packed
+    return array
+
+
+def _unpack(shape: Any, lists: Iterator[list[Any]], size: int) -> list[Any]:
+    if isinstance(shape, str):
+        return next(lists)
+    parts = [_unpack(part, lists, size) for part in shape]
+    return list(zip(*parts, strict=True)) if parts else [()] * size
+
+
+def _empty_like(column: PartialColumn, size: int) -> PartialColumn:
+    arrays = tuple(np.zeros(size, array.dtype) for array in column.arrays)
+    return PartialColumn(np.zeros(size, np.bool_), column.shape, arrays)

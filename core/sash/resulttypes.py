@@ -1,0 +1,180 @@
+"""What type a result has, before any row is there: for engines that must know the columns of a table that is not yet.
+
+Most is told by trying: an aggregation is given two values of the types that its columns have, which also tells whether
+it can take them at all. What one try cannot tell (that the items of a list are values of a column) is said here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from sash.aggregations import (
+    M4,
+    Aggregation,
+    ArgMax,
+    ArgMin,
+    Bloom,
+    Collect,
+    CollectDistinct,
+    Count,
+    First,
+    GeometricMean,
+    HeavyHitters,
+    Last,
+    Max,
+    MaxCount,
+    Mean,
+    Min,
+    MinCount,
+    PopulationStdDev,
+    Sum,
+)
+from sash.lanes import Lane
+from sash.query import Query
+from sash.windows import ContextFree
+
+__all__ = [
+    "Like",
+    "ListOf",
+    "Plain",
+    "ResultType",
+    "Struct",
+    "ends_in",
+    "has_fractions",
+    "never_null",
+    "result_type",
+]
+
+
+@dataclass(frozen=True)
+class Like:
+    """A value of an input column, counted from 0."""
+
+    column: int
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A value of one of Python's types. ``exact``: a decimal with no more places than the input has."""
+
+    type: type
+    exact: bool = False
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list, whose items are of one type."""
+
+    item: ResultType
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A result of several named parts."""
+
+    fields: tuple[tuple[str, ResultType], ...]
+
+
+ResultType = Like | Plain | ListOf | Struct
+
+_PLAIN = (bool, int, float, str, bytes, Decimal, datetime, date, timedelta)  # the first that fits: True is an int too
+_TOTAL = {Sum, Mean, GeometricMean, PopulationStdDev, Min, Max, First, Last, M4, ArgMin, ArgMax}
+_TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount}
+
+
+def never_null(aggregation: Aggregation, columns_have_nulls: bool) -> bool:
+    """Whether every window that holds a tuple has a result."""
+    if isinstance(aggregation, Count):
+        return True
+    return type(aggregation) in _TOTAL and not columns_have_nulls
+
+
+def result_type(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> ResultType:
+    """The type of an aggregation's results over columns of which these are two values each, smaller first.
+
+    ``TypeError`` if it cannot aggregate them, or if two values do not tell what the results are.
+
+    >>> import sash
+    >>> result_type(sash.Mean("load"), [(1, 2)]), result_type(sash.ArgMax("load", "plug"), [(1, 2), ("a", "b")])
+    (Plain(type=<class 'float'>, exact=False), Like(column=1))
+    """
+    result = _tried(aggregation, samples)
+    if isinstance(aggregation, Count):
+        return Plain(int)
+    if aggregation.fields:
+        like = Like(aggregation.result_column or 0)
+        return Struct(tuple((name, like) for name in aggregation.fields))
+    if aggregation.result_column is not None:
+        return Like(aggregation.result_column)
+    if isinstance(aggregation, Collect | CollectDistinct):
+        return ListOf(Like(0))
+    if isinstance(aggregation, Bloom):
+        return Plain(bytes)
+    if isinstance(aggregation, HeavyHitters):
+        value = Plain(int) if isinstance(samples[0][0], bool) else Like(0)
+        return ListOf(Struct((("value", value), ("count", Plain(int)))))
+    return _type_of(result, aggregation, exact=isinstance(aggregation, Sum))
+
+
+def _tried(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> Any:
+    rows = list(zip(*samples, strict=True)) if samples else [(), ()]
+    values = [row[0] if len(row) == 1 else row or None for row in rows]
+    try:
+        older, newer = map(aggregation.lift, values)
+        return aggregation.lower(aggregation.combine(older, newer))
+    except Exception as error:  # a user's functions may raise anything
+        given = ", ".join(type(each).__name__ for each in rows[0])
+        if str(error).startswith(f"{aggregation!r} cannot"):
+            raise TypeError(str(error)) from error
+        raise TypeError(f"{aggregation!r} cannot aggregate values of type {given}: {error}") from error
+
+
+def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> ResultType:
+    for known in _PLAIN:
+        if isinstance(result, known):
+            return Plain(known, exact and known is Decimal)
+    if isinstance(result, tuple) and hasattr(result, "_fields"):
+        return Struct(
+            tuple((name, _type_of(part, aggregation)) for name, part in zip(result._fields, result, strict=True))
+        )
+    if isinstance(result, dict) and result and all(isinstance(name, str) for name in result):
+        return Struct(tuple((name, _type_of(part, aggregation)) for name, part in result.items()))
+    if isinstance(result, list | tuple) and result:
+        items = {_type_of(item, aggregation) for item in result}
+        if len(items) == 1:
+            return ListOf(items.pop())
+        if isinstance(result, tuple):
+            return Struct(tuple((f"_{i}", _type_of(part, aggregation)) for i, part in enumerate(result, 1)))
+    raise TypeError(f"what type the results of {aggregation!r} have cannot be told from {result!r}")
+
+
+def ends_in(query: Query, lane: Lane, name: str | None) -> str | None:
+    """The column in whose values the ends of a window are told; None: they are positions. O(1).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(3), aggregates={"n": sash.Count()}, time="ts")
+    >>> ends_in(query, query.lanes[0], None)
+    """
+    window = query.named[name]
+    counted = isinstance(window, ContextFree) and window.measure == "count"
+    return None if counted else lane.order
+
+
+def has_fractions(query: Query, lane: Lane) -> bool:
+    """Whether the ends of a lane's windows may be no whole numbers although times are. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(2.5, 0.5, on="ts"), aggregates={"n": sash.Count()})
+    >>> has_fractions(query, query.lanes[0])
+    True
+    """
+    numbers: list[Any] = []
+    for name in lane.names:
+        window = query.named[name]
+        numbers += getattr(window, "numbers", None) or [getattr(window, "number", 0)]
+        numbers += getattr(getattr(window, "ticks", None), "numbers", ())
+    return any(isinstance(number, float) and not number.is_integer() for number in numbers)

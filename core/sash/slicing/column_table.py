@@ -1,0 +1,135 @@
+"""Slices of many keys as columns, in the order of keys and of time; and how slices become one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sash.kernels.slicing import Partials, assign, concatenate, take
+from sash.slicing.column_passes import search
+
+__all__ = ["Table", "View", "fold", "merged_order"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The slices of all keys: a slice's key, the times of its first and last tuples, how many, and its partials.
+
+    Slices of a key do not overlap. ``partials`` are those of each aggregate.
+    """
+
+    code: Array
+    first: Array
+    last: Array
+    count: Array
+    partials: tuple[Partials, ...]
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def take(self, which: Any) -> Table:
+        """The slices of a range, of positions or of a mask."""
+        partials = tuple(take(each, which) for each in self.partials)
+        return Table(self.code[which], self.first[which], self.last[which], self.count[which], partials)
+
+    def followed_by(self, other: Table) -> Table:
+        """All slices of both, as they come."""
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        partials = tuple(concatenate(pair) for pair in zip(self.partials, other.partials, strict=True))
+        return Table(
+            np.concatenate([self.code, other.code]),
+            np.concatenate([self.first, other.first]),
+            np.concatenate([self.last, other.last]),
+            np.concatenate([self.count, other.count]),
+            partials,
+        )
+
+    def begins(self, keys: int) -> Array:
+        """Where the slices of each key begin, and the end of all."""
+        if keys == 1:
+            return np.array([0, len(self)])
+        return np.searchsorted(self.code, np.arange(keys + 1))
+
+    def positions(self, begins: Array, settled: Array) -> Array:
+        """The position, among all tuples of its key, of each slice's first; ``settled``: how many are in slices."""
+        if len(begins) == 2:
+            held = int(self.count.sum())
+            if held == len(self):  # a tuple a slice
+                return np.arange(settled[0] - held, settled[0])
+            upto = np.cumsum(self.count)
+            return np.asarray(upto - self.count + (settled[0] - held))
+        upto = np.cumsum(self.count)
+        ends = np.concatenate([[0], upto])[begins]
+        return np.asarray(upto - self.count + (settled - ends[1:])[self.code])
+
+
+@dataclass(frozen=True)
+class View:
+    """A table with what looking things up in it needs."""
+
+    table: Table
+    begins: Array
+    settled: Array
+    positions: Array
+    """Empty where no window counts."""
+
+    def at_time(self, codes: Array, times: Array) -> Array:
+        """The first slice of a key that begins at or behind a time."""
+        return search(self.table.first, self.begins, codes, times)
+
+    def at_position(self, codes: Array, positions: Array) -> Array:
+        """The first slice of a key that begins at or behind a position."""
+        return search(self.positions, self.begins, codes, positions)
+
+    @property
+    def held(self) -> Array:
+        """The keys that have slices."""
+        if len(self.begins) == 2:
+            return np.zeros(int(self.begins[1] > 0), np.int64)
+        return np.flatnonzero(self.begins[1:] > self.begins[:-1])
+
+
+def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials:
+    """For each run of ``sizes[i]`` partials from ``starts[i]`` on, all of them merged in order: in log₂ size rounds."""
+    result = take(partials, starts)
+    places = np.flatnonzero(sizes > 1)
+    if not len(places):
+        return result
+    if len(places) == 1 and sizes[places[0]] == 2:
+        at = int(starts[places[0]])
+        assign(result, places, form.merge(take(partials, slice(at, at + 1)), take(partials, slice(at + 1, at + 2))))
+        return result
+    starts, sizes = starts[places], sizes[places]
+    while True:
+        which = np.repeat(np.arange(len(sizes)), sizes)
+        begins = np.cumsum(sizes) - sizes
+        rank = np.arange(len(which)) - begins[which]
+        source = starts[which] + rank
+        left = rank % 2 == 0
+        paired = left & (rank + 1 < sizes[which])
+        merged = form.merge(take(partials, source[paired]), take(partials, source[paired] + 1))
+        partials = take(partials, source[left])
+        assign(partials, paired[left], merged)
+        sizes = (sizes + 1) // 2
+        starts = np.cumsum(sizes) - sizes
+        if (sizes == 1).all():
+            break
+    assign(result, places, partials)
+    return result
+
+
+def merged_order(table: Table, fresh: Table, by_time: bool) -> Array | None:
+    """The order that has the slices of both by key and time; None: they have it, one table behind the other."""
+    if not len(table) or not len(fresh):
+        return None
+    code = np.concatenate([table.code, fresh.code])
+    if by_time:
+        if (table.code[-1], table.last[-1]) < (fresh.code[0], fresh.first[0]):
+            return None
+        return np.asarray(np.lexsort((np.concatenate([table.first, fresh.first]), code)))
+    return None if table.code[-1] <= fresh.code[0] else np.argsort(code, kind="stable")

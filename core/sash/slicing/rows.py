@@ -1,0 +1,289 @@
+"""The row engine: one key's tuples through one lane, one at a time. All kinds of windows, disorder and corrections.
+
+tuple --> waits until settled? --> slicer: cuts --> slice manager: update, merge, split, shift
+                                                        |
+result rows <-- window manager: which windows are complete, or changed <-- store: what slices add up to
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from sash.lanes import Lane
+from sash.query import Query
+from sash.slicing import rowstate
+from sash.slicing.bundle import Bundle, Values
+from sash.slicing.decisions import Decisions
+from sash.slicing.slicer import Slicer
+from sash.slicing.slices import Slice
+from sash.slicing.state import LaneState, WindowState
+from sash.slicing.stores import Store
+from sash.slicing.totals import Totals
+from sash.slicing.watches import Closing
+from sash.slicing.watchlist import Watches
+
+__all__ = ["Result", "RowLane"]
+
+
+class Result(NamedTuple):
+    """A result as a lane gives it: times as they are inside."""
+
+    window: int
+    """Its place among the lane's windows."""
+    start: Any
+    end: Any
+    revision: int
+    aggregates: tuple[Any, ...]
+
+
+class RowLane:
+    """One lane of one key. ``store`` makes its aggregate store; ``own_watermark``: tuples move the watermark."""
+
+    def __init__(
+        self,
+        query: Query,
+        lane: Lane,
+        decisions: Decisions,
+        store: Callable[[Bundle], Store],
+        own_watermark: bool = True,
+    ) -> None:
+        self.lane = lane
+        self.decisions = decisions
+        self.query = query
+        self._make_store = store
+        self._own = own_watermark
+        self._bundle = Bundle(query)
+        self.slicer = Slicer(lane, decisions, self._bundle, query.values)
+        self.watermark: Any = None
+        self.late_dropped = self.late_corrected = self.results = 0
+        self._numbered = 0  # slices that are gone
+        self._evict_at = _evict_at(0)
+        self._states = {name: WindowState() for name in lane.names}
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """All that is derived from state: watches, clocks, the store."""
+        slicer, decisions = self.slicer, self.decisions
+        self.watches = Watches(
+            self.lane,
+            self.query.named,
+            self._states,
+            slicer.slices,
+            self.watermark,
+            slicer.settled,
+            decisions.revises,
+        )
+        slicer.watch(self.watches)
+        self._totals = Totals(slicer.slices, self._make_store(self._bundle))
+        self._open: Slice | None = None
+        self._lag = self.lane.delay if self._own else None
+        if self.lane.order is None:
+            self._lag = -1
+
+    @property
+    def newest(self) -> Any:
+        return self.slicer.newest
+
+    @property
+    def slices_held(self) -> int:
+        return len(self.slicer.slices.all)
+
+    @property
+    def tuples_held(self) -> int:
+        kept = (piece.tuples for piece in self.slicer.slices.all)
+        return len(self.slicer.pending) + sum(len(tuples) for tuples in kept if tuples is not None)
+
+    @property
+    def merges(self) -> int:
+        return self._bundle.merging.merges
+
+    def process(self, time: Any, values: Values) -> list[Result] | None:
+        """Take a tuple; the results that it brings. None: it is too late, and dropped."""
+        slicer = self.slicer
+        if self.lane.order is None:
+            time = slicer.accepted
+        if self._open is not None and self._takes(self._open, time, values):
+            return []
+        late = self.watermark is not None and time < self.watermark
+        if late and time < self.watermark - self.lane.lateness:
+            self.late_dropped += 1
+            return None
+        partial = self._bundle.lift(values)
+        added = self.watches.added
+        before = slicer.accepted, slicer.newest, [watch.state.since_count for watch in added]
+        try:
+            position = slicer.accept(time, values, partial, late)
+            corrected = iter(()) if position is None else self.watches.touched(time, position, self.watermark)
+            results = self._advance(self._next_watermark(time), corrected)
+        except BaseException:
+            slicer.accepted, slicer.newest, since_counts = before
+            for watch, count in zip(added, since_counts, strict=True):
+                watch.state.since_count = count
+            self._roll_back()
+            raise
+        self.late_corrected += late
+        self._commit()
+        return results
+
+    # the two most common cases, apart for speed, complete nothing: a tuple goes to the end of the last slice, or among
+    # the tuples of a slice where order does not matter
+
+    def _look_out(self) -> None:
+        """See up to when tuples are of the most common cases; the last slice is ``_open`` then, else None."""
+        slicer, watches = self.slicer, self.watches
+        pieces = slicer.slices.all
+        plain = bool(pieces) and not (watches.edged or slicer.pending or self.decisions.buffered)
+        self._open = pieces[-1] if plain and pieces[-1].tuples is None and self.watermark is not None else None
+        if self._open is not None:
+            self._quiet_until = watches.next_time
+            self._count_until = watches.next_count(slicer.accepted)
+
+    def _takes(self, piece: Slice, time: Any, values: Values) -> bool:
+        """Take a tuple if it is of those cases."""
+        watches, watermark = self.watches, self.watermark
+        if time < watermark or (watches.since is not None and time <= watches.since):
+            return False
+        last = piece.last
+        if time < last:
+            inside = None if watches.on_positions else self.slicer.around(time)
+            if inside is None:
+                return False
+            piece = inside
+        else:
+            reached = watermark if self._lag is None else time - self._lag
+            if (
+                time >= piece.end
+                or time - last >= watches.gap
+                or reached >= self._quiet_until
+                or self.slicer.accepted >= self._count_until
+            ):
+                return False
+        slicer = self.slicer
+        piece.partial = self._bundle.combine(piece.partial, self._bundle.lift(values))
+        piece.count += 1
+        slicer.slices.changed[piece.key] = piece
+        slicer.accepted += 1
+        if time >= last:
+            piece.last = slicer.newest = time
+            if reached > watermark:
+                self.watermark = reached
+        return True
+
+    def _next_watermark(self, time: Any) -> Any:
+        if self.lane.order is None:
+            return time + 1
+        if not self._own:
+            return self.watermark
+        watermark = time - self.lane.delay
+        return watermark if self.watermark is None else max(self.watermark, watermark)
+
+    def advance(self, watermark: Any) -> list[Result]:
+        """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
+        if self.watermark is not None and watermark <= self.watermark:
+            return []
+        try:
+            results = self._advance(watermark, iter(()))
+        except BaseException:
+            self._roll_back()
+            raise
+        self._commit()
+        return results
+
+    def _advance(self, upto: Any, corrected: Iterator[Closing]) -> list[Result]:
+        if upto is None:
+            return []
+        slicer = self.slicer
+        if slicer.pending:
+            slicer.settle(upto)
+        results = self._results(chain(corrected, self.watches.complete(self.watermark, upto, slicer.settled)))
+        self.watermark = upto
+        return results
+
+    def _results(self, closings: Iterator[Closing]) -> list[Result]:
+        """Closings as results, in their order. Totals are taken at once: a later split would number slices anew."""
+        total, lower = self._totals.of, self._bundle.lower
+        found = [(closing, lower(total(closing))) for closing in closings]
+        if len(found) > 1:
+            found.sort(key=lambda each: each[0][:5])
+        self.results += len(found)
+        return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in found]
+
+    def _roll_back(self) -> None:
+        self.slicer.slices.roll_back()
+        self._prepare()
+
+    def _commit(self) -> None:
+        slices = self.slicer.slices
+        slices.undo.clear()
+        if len(slices.all) > self._evict_at and self.watermark is not None:
+            self._evict()
+        self._look_out()
+
+    def _evict(self) -> None:
+        """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
+        horizon = self.watermark - self.lane.lateness
+        pieces = self.slicer.slices.all
+        at = min((watch.keep_from(horizon) for watch in self.watches.all), default=len(pieces))
+        at = min(at, len(pieces) - 1)  # the last one is still open
+        for watch in self.watches.all:
+            watch.forget(horizon)
+        if at > 0:
+            self._totals.evict(at)
+            self._numbered += at
+        self.slicer.drop_tuples(horizon)
+        self._evict_at = _evict_at(len(pieces))
+
+    # state
+
+    def dump(self) -> LaneState:
+        """The state, of which all else is derived."""
+        for watch in self.watches.edged:
+            watch.state.edges = list(watch.edges)
+        slicer = self.slicer
+        horizon = None if self.watermark is None else self.watermark - self.lane.lateness
+        return LaneState(
+            self.watermark,
+            slicer.newest,
+            slicer.accepted,
+            rowstate.table_of(slicer.slices, self._bundle),
+            rowstate.waiting(slicer),
+            rowstate.windows_of(self._states, self.lane.names),
+            slicer.direct_until,
+            slicer.final(self.watermark, horizon),
+            self._numbered,
+            self.late_dropped,
+            self.late_corrected,
+            self.results,
+            self.merges,
+        )
+
+    def load(self, state: LaneState) -> None:
+        """Go on from a state."""
+        self.watermark = state.watermark
+        self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
+        self.results, self._bundle.merging.merges = state.results, state.merges
+        self._numbered = state.numbered
+        self._states = rowstate.windows_of(state.windows, self.lane.names)
+        slicer = self.slicer
+        rowstate.fill(slicer, state, self._bundle)
+        pieces = slicer.slices.all
+        self._evict_at = _evict_at(len(pieces))
+        self._prepare()
+        for piece in pieces:
+            piece.end = self.watches.time_clock.next(piece.first)
+            piece.counted = self.watches.count_clock.next(piece.position - 1) == piece.position
+        if self.decisions.slices_keep and any(piece.tuples is None for piece in pieces[-1:]):
+            slicer.begin_slice()  # it could not be split
+        if slicer.pending and not self.decisions.buffered:
+            slicer.place_pending()
+
+    def begin_slice(self) -> None:
+        """Let the next tuple begin a slice: a window has come that does not know those before."""
+        self.slicer.begin_slice()
+
+
+def _evict_at(held: int) -> int:
+    """How many slices there have to be before some are dropped: not one by one, nor so many that a tuple waits."""
+    return held + max(64, held // 64)

@@ -1,0 +1,240 @@
+"""Slices, and the operations on them: update, merge, split, and the shift of a tuple to the next slice.
+
+    slices   |--A--|--B----|-C-|        A slice holds neighbouring tuples that belong to the same windows, as one
+    tuples   a  a  b  b  b  c  c        partial. Edges of windows lie only between slices.
+
+Each operation computes what can fail before it changes anything, and notes how to take the change back: a row that
+fails half-way, in a later merge or in a user's function, has not been.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any
+
+from sash.slicing.bundle import Bundle
+from sash.slicing.state import Tuple
+
+__all__ = ["Slice", "Slices"]
+
+_first = attrgetter("first")
+_position = attrgetter("position")
+_time = lambda kept: kept[0]  # noqa: E731  # of a tuple that is kept
+
+
+class Slice:
+    """Neighbouring tuples as one partial.
+
+    ``first`` and ``last`` are their times, ``position`` is that of the first among all tuples, ``end`` the next edge of
+    a window on time. ``edge``: a window's edge is at its begin; ``counted``: one on counts. ``key`` tells its place
+    among slices and never changes. ``tuples`` is None if they are not kept.
+    """
+
+    __slots__ = ("count", "counted", "edge", "end", "first", "key", "last", "partial", "position", "tuples")
+
+    def __init__(self, key: Any, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> None:
+        self.key = key
+        self.first = self.last = time
+        self.position = position
+        self.partial = partial
+        self.count = 1
+        self.end = end
+        self.edge = self.counted = False
+        self.tuples = tuples
+
+
+class Slices:
+    """The slices of a lane in order.
+
+    ``changed`` holds those that a store has not seen as they are; a store that appends has the first ``sealed``.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.all: list[Slice] = []
+        self.changed: dict[Any, Slice | None] = {}
+        self.sealed = 0
+        self.undo: list[Callable[[], None]] = []
+        self._keys = 0
+
+    def begin(self, time: Any) -> int:
+        """Where the slices begin that have no tuple before ``time``."""
+        return bisect_left(self.all, time, key=_first)
+
+    def at(self, position: int) -> int:
+        """Where the slices begin that have no tuple before ``position``."""
+        return bisect_left(self.all, position, key=_position)
+
+    def covering(self, time: Any) -> int:
+        """The last slice that begins at or before ``time``; -1 if there is none."""
+        return bisect_right(self.all, time, key=_first) - 1
+
+    def _key_at(self, at: int) -> tuple[int, ...]:
+        """A key between those of the neighbours: an extension of the older one's, smaller than all before."""
+        self._keys += 1
+        if at == len(self.all):
+            return (self._keys,)
+        return (*self.all[at - 1].key, -self._keys) if at else (-self._keys,)
+
+    def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
+        """A new slice of one tuple."""
+        made = Slice(self._key_at(at), time, position, partial, end, tuples)
+        self.all.insert(at, made)
+        self.changed[made.key] = made
+        self.undo.append(lambda: self._forget(made))
+        return made
+
+    def _forget(self, made: Slice) -> None:
+        self.all.remove(made)
+        self.changed[made.key] = None
+
+    def _remember(self, piece: Slice) -> None:
+        """Note what a slice is now."""
+        names = Slice.__slots__
+        was = [getattr(piece, name) for name in names]
+        if piece.tuples is not None:
+            was[names.index("tuples")] = list(piece.tuples)
+
+        def back() -> None:
+            for name, value in zip(names, was, strict=True):
+                setattr(piece, name, value)
+            self.changed[piece.key] = piece
+
+        self.undo.append(back)
+        self.changed[piece.key] = piece
+
+    def add_last(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+        """Update: a tuple that is not older than any of the slice. 1 merge."""
+        merged = self.bundle.combine(piece.partial, partial)
+        was, last, tuples = piece.partial, piece.last, piece.tuples
+
+        def back() -> None:
+            piece.partial, piece.last = was, last
+            piece.count -= 1
+            if piece.tuples is not None:
+                piece.tuples.pop()
+
+        self.undo.append(back)
+        self.changed[piece.key] = piece
+        piece.partial, piece.last = merged, time
+        piece.count += 1
+        if tuples is not None:
+            tuples.append((time, values))
+
+    def add(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+        """Update: a tuple anywhere. 1 merge if order does not matter, else all of the slice's if it is not the last."""
+        if not time < piece.last:
+            self.add_last(piece, time, partial, values)
+            return
+        if piece.tuples is None:
+            merged, tuples = self.bundle.combine(piece.partial, partial), None
+        else:
+            at = bisect_right(piece.tuples, time, key=_time)
+            tuples = [*piece.tuples[:at], (time, values), *piece.tuples[at:]]
+            if self.bundle.merging.commutative:
+                merged = self.bundle.combine(piece.partial, partial)
+            else:
+                merged = self.bundle.fold([values for _, values in tuples])
+        self._remember(piece)
+        piece.partial, piece.tuples = merged, tuples
+        piece.first = min(piece.first, time)
+        piece.count += 1
+
+    def merge(self, at: int) -> None:
+        """Merge: the slice ``at`` takes up the next one. 1 merge."""
+        piece, gone = self.all[at : at + 2]
+        merged = self.bundle.combine(piece.partial, gone.partial)
+        self._remember(piece)
+        piece.partial, piece.last, piece.end = merged, gone.last, gone.end
+        piece.count += gone.count
+        piece.tuples = None if piece.tuples is None or gone.tuples is None else piece.tuples + gone.tuples
+        del self.all[at + 1]
+        self.changed[gone.key] = None
+
+        def back() -> None:
+            self.all.insert(at + 1, gone)
+            self.changed[gone.key] = gone
+
+        self.undo.append(back)
+
+    def split(self, at: int, place: int) -> None:
+        """Split: what the slice ``at`` holds from its tuple ``place`` on becomes a slice of its own. All its merges."""
+        piece = self.all[at]
+        assert piece.tuples is not None and 0 < place < piece.count
+        older, younger = piece.tuples[:place], piece.tuples[place:]
+        partials = [self.bundle.fold([values for _, values in part]) for part in (older, younger)]
+        self._remember(piece)
+        made = self.insert(at + 1, younger[0][0], piece.position + place, partials[1], piece.end, younger)
+        made.last, made.count = piece.last, len(younger)
+        piece.partial, piece.tuples, piece.last, piece.count = partials[0], older, older[-1][0], place
+
+    def split_at(self, position: int) -> int:
+        """The number of the slice that begins at ``position``, split off if it has to be."""
+        at = self.at(position)
+        if at < len(self.all) and self.all[at].position == position:
+            return at
+        before = self.all[at - 1]
+        if position >= before.position + before.count:
+            return at
+        self.split(at - 1, position - before.position)
+        return at
+
+    def shift(self, at: int) -> None:
+        """The last tuple of the slice ``at`` becomes the first of the next one, by ``invert`` where that is offered."""
+        piece, following = self.all[at : at + 2]
+        assert piece.tuples is not None and following.tuples is not None and piece.count > 1
+        moved = piece.tuples[-1]
+        left = self.bundle.without_last(piece.partial, [values for _, values in piece.tuples])
+        right = self.bundle.combine(self.bundle.lift(moved[1]), following.partial)
+        self._remember(piece)
+        self._remember(following)
+        piece.partial, piece.tuples = left, piece.tuples[:-1]
+        piece.count -= 1
+        piece.last = piece.tuples[-1][0]
+        following.partial, following.tuples = right, [moved, *following.tuples]
+        following.count += 1
+        following.first = moved[0]
+        following.position -= 1
+
+    def note_counted(self) -> None:
+        """Note which slices begin at an edge on counts, before that changes."""
+        was = [(piece, piece.counted) for piece in self.all]
+
+        def back() -> None:
+            for piece, counted in was:
+                piece.counted = counted
+
+        self.undo.append(back)
+
+    def move_positions(self, start: int) -> None:
+        """All slices from number ``start`` on are one position further, for a tuple has come before them."""
+        for piece in self.all[start:]:
+            piece.position += 1
+
+        def back() -> None:
+            for piece in self.all[start:]:
+                piece.position -= 1
+
+        self.undo.append(back)
+
+    def cut_off(self, at: int) -> list[Tuple]:
+        """Take away the slices from number ``at`` on, to be sliced anew; the tuples that they held."""
+        gone = self.all[at:]
+        del self.all[at:]
+        for piece in gone:
+            self.changed[piece.key] = None
+
+        def back() -> None:
+            self.all[at:] = gone
+            for piece in gone:
+                self.changed[piece.key] = piece
+
+        self.undo.append(back)
+        return [kept for piece in gone for kept in piece.tuples or ()]
+
+    def roll_back(self) -> None:
+        """Take back all since the log was cleared."""
+        while self.undo:
+            self.undo.pop()()

@@ -1,0 +1,97 @@
+"""LMDB: a store in a folder of this machine, read through a memory map. The default for windows larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from threading import RLock
+from typing import Any
+
+from sash.stores.base import HEADER, Batch, StoreError, conflict, library
+
+__all__ = ["LMDBStore"]
+
+_REMAPPED_AFTER = 1 << 25
+"""Bytes that came or went: parts of the map that were looked at count as memory of this process."""
+
+
+class LMDBStore:
+    """A folder. ``size`` is the most that it may grow to: address space only, the file is as large as its content.
+
+    Each commit is on disk before the next begins, unless ``sync`` is False: then a crash of the machine, not one of
+    the process, may damage what was not flushed.
+
+    >>> import tempfile
+    >>> store = LMDBStore(tempfile.mkdtemp())
+    >>> store.commit({b"a": b"1"}, b"first", None); store.get([b"a", b"b"])
+    [b'1', None]
+    >>> store.close()
+    """
+
+    def __init__(self, path: str | PathLike[str], *, size: int = 1 << 40, sync: bool = True) -> None:
+        lmdb = library("lmdb")
+        self._path = fspath(path)
+        self._size = size
+        self._errors = lmdb.Error
+        self._lock = RLock()
+        self._moved = 0
+        with self._named():
+            self._env: Any = lmdb.open(self._path, map_size=size, sync=sync, metasync=False, readahead=False)
+            self._env.reader_check()  # a reader that was killed would keep its version of all pages for ever
+
+    @property
+    def name(self) -> str:
+        return f"the LMDB store in {self._path!r}"
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise StoreError(f"{self.name} cannot be used: {error}") from error
+        except OSError as error:
+            raise StoreError(f"{self.name} cannot be opened: {error}") from error
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with self._lock, self._named():
+            with self._env.begin() as txn:
+                values: list[bytes | None] = [txn.get(key) for key in keys]
+            self._remap(values)
+        return values
+
+    def _remap(self, values: Iterable[bytes | None]) -> None:
+        """Map the file anew now and then, so that what was looked at does not stay in this process's memory."""
+        self._moved += sum(len(value) for value in values if value is not None)
+        if self._moved > _REMAPPED_AFTER:
+            self._moved = 0
+            self._env.set_mapsize(self._size)
+
+    def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
+        with self._lock, self._named():
+            with self._env.begin(write=True) as txn:
+                current = txn.get(HEADER)
+                if current == header:
+                    return
+                if current != before:
+                    raise conflict(self.name)
+                for key, value in batch.items():
+                    if value is None:
+                        txn.delete(key)
+                    else:
+                        txn.put(key, value)
+                txn.put(HEADER, header)
+            self._remap(batch.values())
+
+    def keys(self) -> Iterator[bytes]:
+        with self._lock, self._named(), self._env.begin() as txn:
+            found = [bytes(key) for key in txn.cursor().iternext(values=False) if key != HEADER]
+        return iter(found)
+
+    def sync(self) -> None:
+        with self._named():
+            self._env.sync(True)
+
+    def close(self) -> None:
+        with self._lock:
+            self._env.close()

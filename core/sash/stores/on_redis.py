@@ -1,0 +1,118 @@
+"""Redis: a store in a server, which other machines can reach too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from sash.stores.base import HEADER, Batch, StoreAway, StoreError, conflict, library
+
+__all__ = ["RedisStore"]
+
+_ATTEMPTS = 3
+
+
+class RedisStore:
+    """A hash of a Redis server, under ``key``. No call takes much longer than ``timeout`` seconds.
+
+    A server that does not answer is a :class:`~sash.stores.StoreAway`; once it is back, calls go on. ``sync``, and with
+    it ``flush``, promises that nothing is lost when the server stops, so the server must write a log before it answers:
+    ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. With ``durable=False``
+    nothing is promised, and nothing asked for.
+    """
+
+    def __init__(
+        self,
+        url: str = "redis://127.0.0.1:6379",
+        key: str = "sash:window",
+        *,
+        timeout: float = 5.0,
+        durable: bool = True,
+    ) -> None:
+        redis = library("redis")
+        backoff = redis.backoff.ExponentialBackoff(cap=timeout / 8, base=timeout / 64)
+        self._url, self._key, self._durable = url, key, durable
+        self._redis = redis
+        self._wait = int(timeout * 1000)
+        self._client: Any = redis.Redis.from_url(
+            url,
+            socket_timeout=timeout,
+            socket_connect_timeout=timeout,
+            retry=redis.retry.Retry(backoff, _ATTEMPTS),
+            retry_on_error=[redis.exceptions.ConnectionError],  # not a timeout: that has taken long enough
+        )
+        if durable:
+            self._check_durable()
+
+    @property
+    def name(self) -> str:
+        return f"the Redis store {self._key!r} at {self._url.rpartition('@')[2]}"
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        errors = self._redis.exceptions
+        try:
+            yield
+        except (errors.ConnectionError, errors.TimeoutError) as error:
+            raise StoreAway(f"{self.name} does not answer: {error}. What was flushed is safe") from error
+        except errors.RedisError as error:
+            raise StoreError(f"{self.name} cannot be used: {error}") from error
+
+    def _check_durable(self) -> None:
+        """Refuse a server that forgets what it has confirmed."""
+        with self._named():
+            self._waits = "WAITAOF" in {str(name).upper() for name in self._client.command_list()}
+            enabled = self._client.info("persistence").get("aof_enabled")
+            always = self._waits or self._client.config_get("appendfsync").get("appendfsync") == "always"
+        if not enabled or not always:
+            raise StoreError(
+                f"{self.name} would lose what it has confirmed when the server stops: set «appendonly yes» and "
+                "«appendfsync always» (from Redis 7.2 on, any appendfsync does), or say durable=False"
+            )
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        with self._named():
+            values: list[bytes | None] = self._client.hmget(self._key, list(keys)) if keys else []
+        return values
+
+    def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
+        with self._named():
+            for _ in range(_ATTEMPTS):
+                try:
+                    self._commit(batch, header, before)
+                    return
+                except self._redis.exceptions.WatchError:
+                    continue  # the connection was lost in between, or someone has written: the header will tell
+        raise StoreAway(f"{self.name} was interrupted in each of {_ATTEMPTS} attempts to write")
+
+    def _commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
+        with self._client.pipeline(transaction=True) as pipe:
+            pipe.watch(self._key)
+            current = pipe.hget(self._key, HEADER)
+            if current == header:
+                return
+            if current != before:
+                raise conflict(self.name)
+            pipe.multi()
+            pipe.hset(
+                self._key, mapping={key: value for key, value in batch.items() if value is not None} | {HEADER: header}
+            )
+            if gone := [key for key, value in batch.items() if value is None]:
+                pipe.hdel(self._key, *gone)
+            pipe.execute()
+
+    def keys(self) -> Iterator[bytes]:
+        with self._named():
+            found = sorted(key for key in self._client.hkeys(self._key) if key != HEADER)
+        return iter(found)
+
+    def sync(self) -> None:
+        if self._durable and self._waits:
+            with self._named():
+                written = self._client.execute_command("WAITAOF", 1, 0, self._wait)
+            if not written[0]:
+                raise StoreAway(f"{self.name} has not written its log within {self._wait / 1000:g} seconds")
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,22 @@
+"""The benchmark of the operator runs, in sizes that mean nothing: all contenders agree, and every table is made."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "experiments" / "bench_slicing.py"
+
+
+def test_every_part_runs(tmp_path: Path) -> None:
+    output, page = tmp_path / "slicing.csv", tmp_path / "page.md"
+    page.write_text("before\n<!-- slicing: begin -->\n<!-- slicing: end -->\nafter\n", encoding="utf-8")
+    command = [sys.executable, str(SCRIPT), "--tiny", "--rounds=1", f"--output={output}", f"--readme={page}"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    assert output.exists() and output.with_suffix(".json").exists()
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("before\n") and text.endswith("after\n")
+    for title in ["Goals", *(f"Figure {number}" for number in range(8, 17)), "Columns"]:
+        assert title in text

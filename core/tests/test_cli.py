@@ -1,0 +1,294 @@
+"""The command line on the local engine: files in, files out, what it says and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.csv  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+import sash
+import sash.generators
+import sash.keyed
+from sash.cli import main
+from sash.cli.engines import Tally
+from sash.cli.files import Source
+from sash.cli.progress import line
+
+QUERY = """
+key = "key"
+time = "ts"
+watermark_delay = "2s"
+[windows.minute]
+type = "sliding"
+range = "1m"
+slide = "20s"
+[windows.visit]
+type = "session"
+gap = "1s"
+[aggregates.peak]
+function = "Max"
+columns = "load"
+[aggregates.first]
+function = "First"
+columns = "seq"
+"""
+ROWS = 600
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Path:
+    path = tmp_path / "q.toml"
+    path.write_text(QUERY, encoding="utf-8")
+    return path
+
+
+Ran = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        try:
+            code = main([str(each) for each in arguments])
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+        return (code, *capsys.readouterr())
+
+    return run
+
+
+def table_of(path: Path) -> Any:
+    return Source.of(path).table()
+
+
+def rows_of(table: Any) -> list[str]:
+    return sorted(json.dumps(row, default=str) for row in table.to_pylist())
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_run_over_any_format_gives_what_sash_run_gives(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
+    data, out = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
+    assert ran("generate", "debs14", "--rows", ROWS, "--output", data)[0] == 0
+    code, _, said = ran("run", "--query", query, "--input", data, "--output", out)
+    assert code == 0, said
+    expected = sash.run(sash.load_query(query), pa.table(sash.generators.debs14(ROWS)))
+    found = table_of(out)
+    assert rows_of(found.cast(expected.schema)) == rows_of(expected)
+    assert len(expected) > 100
+    assert f"rows in       {ROWS}\nrows out      {len(expected)}\nlate rows     0" in said
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
+    folder = tmp_path / "in"
+    assert ran("generate", "debs14", "--rows", ROWS, "--output", folder, "--files", 3, "--output-format", kind)[0] == 0
+    names = sorted(folder.iterdir())
+    for number, name in enumerate(names):  # names in one order, times in the other
+        os.rename(name, name.with_name(f"{len(names) - number}.{kind}"))
+        os.utime(name.with_name(f"{len(names) - number}.{kind}"), (10**9 + number, 10**9 + number))
+    out, told = tmp_path / "out.jsonl", tmp_path / "told.json"
+    code, _, said = ran(
+        *("run", "--query", query, "--input", folder, "--streaming", "--output", out, "--summary", told)
+    )
+    assert code == 0, said
+    operator = sash.keyed.KeyedOperator(sash.load_query(query), own_watermark=True)
+    whole = pa.table(sash.generators.debs14(ROWS))
+    expected = [operator.process_batch(whole), operator.close(like=whole)]
+    assert rows_of(table_of(out)) == rows_of(
+        table_of(_written(pa.concat_tables(expected), tmp_path / "expected.jsonl"))
+    )
+    summary = json.loads(told.read_text())
+    assert summary["rows_in"] == ROWS and summary["late"] == 0 and summary["state_bytes"] > 0
+
+
+def _written(table: Any, path: Path) -> Path:
+    from sash.cli.writers import writing
+
+    with writing(path) as out:
+        out.write(table)
+    return path
+
+
+def test_rows_that_come_too_late_are_counted(tmp_path: Path, query: Path, ran: Ran) -> None:
+    stream = sash.generators.debs14(ROWS, keys=1)
+    order = [*range(1, ROWS), 0]
+    late = pa.table({name: column[order] for name, column in stream.items()})
+    pq.write_table(late, tmp_path / "in.parquet")
+    code, _, said = ran(
+        "run", "--query", query, "--input", tmp_path / "in.parquet", "--streaming", "--output", tmp_path / "o.csv"
+    )
+    assert code == 0 and "late rows     1\n" in said
+
+
+def test_the_console_shows_a_table_or_lines(tmp_path: Path, query: Path, ran: Ran) -> None:
+    ran("generate", "debs14", "--rows", ROWS, "--output", tmp_path / "in.parquet")
+    code, shown, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--quiet")
+    head, *rows = shown.splitlines()
+    assert code == 0 and said == ""
+    assert head.split() == ["key", "window", "window_start", "window_end", "peak", "first"]
+    assert len(rows) == len(table_of(_run(ran, query, tmp_path)))
+    code, shown, _ = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output-format", "jsonl")
+    assert list(json.loads(shown.splitlines()[0])) == head.split()
+
+
+def _run(ran: Ran, query: Path, folder: Path) -> Path:
+    out = folder / "all.parquet"
+    assert ran("run", "--query", query, "--input", folder / "in.parquet", "--output", out)[0] == 0
+    return out
+
+
+def test_a_folder_as_output_gets_part_files_and_must_be_new(tmp_path: Path, query: Path, ran: Ran) -> None:
+    ran("generate", "debs14", "--rows", ROWS, "--output", tmp_path / "in.parquet")
+    arguments = ("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "parts")
+    assert ran(*arguments)[0] == 0
+    assert rows_of(table_of(tmp_path / "parts")) == rows_of(table_of(_run(ran, query, tmp_path)))
+    code, _, said = ran(*arguments)
+    assert code == 2 and "is not empty: name a new folder, or a file" in said
+
+
+def test_no_results_are_a_file_with_columns_and_no_rows(tmp_path: Path, query: Path, ran: Ran) -> None:
+    ran("generate", "debs14", "--rows", 0, "--output", tmp_path / "in.parquet")
+    table = pq.read_table(_run(ran, query, tmp_path))
+    assert len(table) == 0 and table.column_names[0] == "key" and "peak" in table.column_names
+
+
+ERRORS = {
+    "no query file": (2, ["--query", "no.toml", "--input", "in.csv"], "no.toml: there is no such query file"),
+    "a query file that is wrong": (2, ["--query", "bad.toml", "--input", "in.csv"], "bad.toml, line 2: "),
+    "no data": (1, ["--query", "q.toml", "--input", "no.csv"], "no.csv: there is no such file or folder"),
+    "an empty folder": (1, ["--query", "q.toml", "--input", "empty"], "holds no Parquet, CSV or JSON lines files"),
+    "no such column": (
+        1,
+        ["--query", "q.toml", "--input", "other.csv"],
+        "has no column 'key', which the query reads; it has 'a'",
+    ),
+    "a wrong type": (1, ["--query", "q.toml", "--input", "wrong.csv"], "'ts'"),
+    "no format": (2, ["--query", "q.toml", "--input", "in.data"], "say --format"),
+    "not JSON": (1, ["--query", "q.toml", "--input", "bad.jsonl"], "line 2: this is not JSON"),
+    "not an object": (1, ["--query", "q.toml", "--input", "list.jsonl"], "line 1: expected an object"),
+    "not Parquet": (1, ["--query", "q.toml", "--input", "bad.parquet"], "cannot be read as parquet"),
+    "no engine": (
+        2,
+        ["--query", "q.toml", "--input", "in.csv", "--engine", "spork"],
+        "there is no engine 'spork'; there are",
+    ),
+    "no folder": (2, ["--query", "q.toml", "--input", "in.csv", "--output", "no/out.csv"], "there is no folder"),
+    "an output of no format": (
+        2,
+        ["--query", "q.toml", "--input", "in.csv", "--output", "out.txt"],
+        "say --output-format",
+    ),
+}
+FILES = {
+    "bad.toml": 'key = "a"\nwindw = 1\n',
+    "in.csv": "key,ts,load,seq\n1,2020-01-01T00:00:00,1.5,0\n",
+    "in.data": "key,ts,load,seq\n",
+    "other.csv": "a,b\n1,2\n",
+    "wrong.csv": "key,ts,load,seq\n1,yesterday,1.5,0\n",
+    "bad.jsonl": '{"key": 1}\nkey 2\n',
+    "list.jsonl": "[1, 2]\n",
+    "bad.parquet": "no",
+}
+
+
+@pytest.mark.parametrize(("expected", "arguments", "text"), ERRORS.values(), ids=ERRORS)
+def test_what_is_wrong_is_one_sentence_and_an_exit_code(
+    tmp_path: Path,
+    query: Path,
+    ran: Ran,
+    monkeypatch: pytest.MonkeyPatch,
+    expected: int,
+    arguments: list[str],
+    text: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    for name, content in FILES.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    code, shown, said = ran("run", *arguments)
+    assert (code, shown) == (expected, ""), said
+    assert text in said and said.count("\n") == 1 and said.startswith("sash: ")
+    assert sorted(tmp_path.rglob("*")) == before  # nothing is half written
+
+
+def test_nested_results_do_not_go_into_csv(tmp_path: Path, ran: Ran) -> None:
+    query = tmp_path / "q.toml"
+    query.write_text(
+        'window = { type = "sliding", range = 3 }\naggregates.all = { function = "Collect", columns = "load" }'
+    )
+    ran("generate", "debs14", "--rows", 9, "--output", tmp_path / "in.parquet")
+    code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "out.csv")
+    assert code == 1 and "column 'all' holds several values a row, which CSV cannot" in said
+    assert ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "out.jsonl")[0] == 0
+    assert len(json.loads((tmp_path / "out.jsonl").read_text().splitlines()[0])["all"]) == 3
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
+def test_ends_at_times_and_at_positions_are_structures(tmp_path: Path, ran: Ran, streaming: list[str]) -> None:
+    query, out = tmp_path / "q.toml", tmp_path / "out.parquet"
+    query.write_text(
+        'time = "ts"\naggregates.n = { function = "Count" }\n'
+        'windows.minute = { type = "tumbling", range = "10s" }\nwindows.two = { type = "sliding", range = 200 }\n'
+    )
+    ran("generate", "debs14", "--rows", 300, "--output", tmp_path / "in.parquet")
+    code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", out, *streaming)
+    assert code == 0, said
+    rows = pq.read_table(out).to_pylist()
+    assert next(row for row in rows if row["window"] == "two")["window_end"] == {"ts": None, "position": 200}
+    first = next(row for row in rows if row["window"] == "minute")
+    assert first["n"] == 140 and first["window_end"]["position"] is None and first["window_end"]["ts"].second == 10
+    assert len(rows) == 3 + 101
+
+
+def test_explain_tells_the_plan(query: Path, ran: Ran) -> None:
+    code, shown, _ = ran("explain", query)
+    assert code == 0 and shown.strip() == str(sash.explain(sash.load_query(query)))
+
+
+def test_help_is_everywhere(ran: Ran) -> None:
+    for command in ([], ["run"], ["explain"], ["generate"], ["experiment"]):
+        code, shown, _ = ran(*command, "--help")
+        assert code == 0 and "usage: sash" in shown
+    assert ran()[0] == 2
+    assert ran("run")[0] == 2
+    assert ran("run", "--query", "q", "--input", "i", "--parallelism", "0")[0] == 2
+
+
+def test_the_script_is_installed_and_ends_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
+    script = Path(sys.executable).with_name("sash")
+    made = subprocess.Popen(
+        [script, "generate", "uniform", "--rows", "200000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert made.stdout is not None and made.stderr is not None
+    assert made.stdout.readline().split() == [b"key", b"ts", b"seq", b"value"]
+    made.stdout.close()
+    assert made.stderr.read() == b"" and made.wait() == 0
+    made.stderr.close()
+
+
+def test_code_that_a_query_names_is_found_in_this_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import sash\nspread = sash.aggregation('load', lift=lambda v: (v, v), "
+        "combine=lambda a, b: (min(a[0], b[0]), max(a[1], b[1])), lower=lambda p: p[1] - p[0])\n")  # fmt: skip
+    (tmp_path / "q.toml").write_text(
+        'window = { type = "sliding", range = 2 }\naggregates.spread = { function = "mine:spread" }\n'
+    )
+    (tmp_path / "in.csv").write_text("load\n1.5\n4.0\n3.5\n")
+    command = [str(Path(sys.executable).with_name("sash")), "run", "--query", "q.toml", "--input", "in.csv", "--quiet"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["spread", "2.5", "0.5"]
+
+
+def test_progress_tells_how_far_it_is() -> None:
+    assert line(Tally("computing", 10), None, 1) == "computing, 10 rows in, 0 out, 1 s"
+    assert line(Tally("computing", 20), 10, 1).startswith("[########################] 100 %")

@@ -1,0 +1,111 @@
+"""The state of many keys in parts: the same results, and what is written is what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import sash
+from sash.keyed import KeyedOperator
+from sash.slicing import keyed_blocks
+from sash.slicing.envelope import StateError
+from strategies import queries
+from test_keyed import Player, Stream, expected, streams
+
+pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+SUM = sash.Query(key="k", windows=sash.sliding(2000), aggregates={"n": sash.Sum("x")})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_blocks() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(keyed_blocks, "BLOCK", 2)
+        yield
+
+
+class Parts(Player):
+    """Whose state is kept in parts."""
+
+    blocks: dict[Any, bytes]
+
+    def reload(self) -> None:
+        self.op, self.blocks = reloaded(self.op, getattr(self, "blocks", {}), self.own)
+
+
+def reloaded(op: KeyedOperator, blocks: dict[Any, bytes], own: Any = False) -> tuple[KeyedOperator, dict[Any, bytes]]:
+    """The operator saved and restored; blocks are never written twice, and only those that are there are deleted."""
+    header, written, deleted = op.snapshot_parts(trusted=True)
+    assert not written.keys() & blocks.keys()
+    assert set(deleted) <= blocks.keys()
+    blocks = {name: block for name, block in (blocks | written).items() if name not in deleted}
+    again = KeyedOperator.restore_parts(op.query, header, blocks, own_watermark=own, trusted=True)
+    assert (again.keys, again.metrics) == (op.keys, op.metrics)
+    return again, blocks
+
+
+@settings(max_examples=60)
+@given(streams(queries(latenesses=(None, None, 5))))
+def test_results_are_those_of_the_evaluator(stream: Stream) -> None:
+    player = Parts(stream)
+    for begin, end in zip([0, *stream.cuts], [*stream.cuts, len(stream.events)], strict=True):
+        player.play(stream.events[begin:end])
+        player.reload()
+    assert player.results == expected(stream)[0]
+
+
+def test_keys_that_are_forgotten_take_their_blocks_with_them() -> None:
+    query = sash.Query(key="k", windows=sash.sliding(50), aggregates={"n": sash.Sum("x")}, time="ts")
+    op = KeyedOperator(query, own_watermark=True)
+    blocks: dict[Any, bytes] = {}
+    for begin, names in [(0, "abc"), (100, "bc"), (200, "bc"), (300, "cd"), (400, "d")]:
+        for name in names:
+            op.process_batch({"k": [name] * 20, "ts": list(range(begin, begin + 20)), "x": [1] * 20})
+        op.forget_silent(begin - 50)
+        op, blocks = reloaded(op, blocks, True)
+        held = {serial for _, serial, _ in blocks}
+        assert len(held) == op.keys
+    assert (op.keys, held) == (1, {3})
+
+
+def test_a_window_that_is_added_and_one_that_is_removed() -> None:
+    query = SUM.using(windows={"long": sash.sliding(2000), "short": sash.sliding(5)})
+    op = KeyedOperator(query)
+    op.process_batch({"k": ["a", "b"] * 300, "x": list(range(600))})
+    header, blocks, _ = op.snapshot_parts()
+    other = query.using(windows={"short": sash.sliding(5), "new": sash.tumbling(3)})
+    again = KeyedOperator.restore_parts(other, header, blocks)
+    whole = KeyedOperator.restore(other, op.snapshot())
+    more = {"k": ["b", "a"] * 5, "x": list(range(10))}
+    assert again.process_batch(more) == whole.process_batch(more)
+    _, written, deleted = again.snapshot_parts()
+    assert set(deleted) <= blocks.keys()
+    assert len(blocks) - len(deleted) + len(written) < 10
+
+
+def test_what_is_missing_or_in_another_place_is_seen() -> None:
+    op = KeyedOperator(SUM)
+    op.process_batch({"k": ["a", "b"] * 10, "x": list(range(20))})
+    header, blocks, _ = op.snapshot_parts()
+    name, other = list(blocks)[:2]
+    with pytest.raises(StateError, match="incomplete: block 0 of key number 0 is missing"):
+        KeyedOperator.restore_parts(SUM, header, {key: block for key, block in blocks.items() if key != name})
+    with pytest.raises(StateError, match="another block is in the place"):
+        KeyedOperator.restore_parts(SUM, header, blocks | {name: blocks[other]})
+    with pytest.raises(StateError):
+        KeyedOperator.restore_parts(SUM, op.snapshot(), blocks)
+
+
+def test_a_window_of_a_million_slices_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed_blocks, "BLOCK", 512)
+    op = KeyedOperator(SUM.using(windows=sash.sliding(2**20)))
+    op.process_batch({"k": np.zeros(2**20, np.int64), "x": np.arange(2**20)})
+    op.snapshot_parts()
+    for _ in range(3):
+        op.process_batch({"k": np.zeros(1000, np.int64), "x": np.arange(1000)})
+        header, written, deleted = op.snapshot_parts()
+        assert len(written) in (1, 2) and len(deleted) in (1, 2)
+        assert len(header) + sum(map(len, written.values())) < 90_000 < len(op.snapshot()) / 100

@@ -1,0 +1,141 @@
+"""The report in a real browser: it loads without an error, tables and plots are there, the filter and keys work."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+
+from sash_experiments.claims import CLAIMS
+from sash_experiments.registry import EXPERIMENTS, run
+from sash_experiments.report import page
+from sash_experiments.verdicts import judged
+
+RAN = ("pba-fig4", "daba-tab1", "ra-fig7")
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some experiments at the smallest scale, and a benchmark's."""
+    folder = tmp_path_factory.mktemp("results")
+    for name in RAN:
+        assert list(run(EXPERIMENTS[name], "smoke", folder))
+    (folder / "slicing.csv").write_text(
+        "figure,setting,x,contender,round,tuples,unit,value\n"
+        "8,in order,1000,sash rows,0,10,tuples/s,5000\n8,in order,1000,buckets,0,10,tuples/s,100\n"
+        "8,in order,1,sash rows,0,10,tuples/s,6000\n8,in order,1,buckets,0,10,tuples/s,9000\n"
+    )
+    (folder / "slicing.json").write_text('{"cores": 2, "note": "</script><b>not markup</b>"}')
+    return folder
+
+
+@pytest.fixture(scope="module")
+def report(results: Path) -> Path:
+    path = results / "report.html"
+    path.write_text(page(results), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser(report: Path) -> Iterator[webdriver.Chrome]:
+    driver = shutil.which("chromedriver")
+    assert driver is not None, "scripts/chromium installs Chromium and its driver"
+    options = webdriver.ChromeOptions()
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1100,900"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        made.get(report.as_uri())
+        yield made
+    finally:
+        made.quit()
+
+
+def shown(browser: webdriver.Chrome, selector: str) -> list[Any]:
+    return [each for each in browser.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()]
+
+
+def console(browser: webdriver.Chrome) -> list[Any]:
+    """What the page has written to the browser's console since it was last asked, errors first of all."""
+    return list(browser.get_log("browser"))  # type: ignore[no-untyped-call]
+
+
+def test_the_page_needs_nothing_from_elsewhere(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    addresses = set(re.findall(r"https?://[^\"'\s<]+", text))
+    assert addresses == {"http://www.w3.org/2000/svg"}  # the name of a vocabulary: nobody fetches it
+    assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=\"(?!data:)", text)
+    assert "<!--" not in text  # every part was put in
+
+
+def test_it_loads_without_an_error_and_has_every_claim_and_plot(browser: webdriver.Chrome) -> None:
+    assert console(browser) == []
+    assert len(shown(browser, ".claims tbody tr")) == len(CLAIMS)
+    assert [each.get_attribute("id") for each in shown(browser, ".experiment")] == list(EXPERIMENTS)
+    for name in (*RAN, "slicing-fig8"):
+        drawn = browser.find_elements(By.CSS_SELECTOR, f"#{name} .plot > svg [data-line]")
+        assert len(drawn) >= 2, name
+        assert browser.find_elements(By.CSS_SELECTOR, f"#{name} details td")
+    assert "not markup" in browser.page_source and not browser.find_elements(By.CSS_SELECTOR, "details td b")
+
+
+def test_the_filter_shows_what_is_asked_for(browser: webdriver.Chrome) -> None:
+    words = browser.find_element(By.ID, "words")
+    words.send_keys("latency")
+    rows = shown(browser, ".claims tbody tr")
+    assert 0 < len(rows) < len(CLAIMS) and all("latency" in row.text.lower() for row in rows)
+    assert browser.find_element(By.ID, "shown").text == f"{len(rows)} of {len(CLAIMS)} claims"
+    words.clear()
+    words.send_keys(" ", Keys.BACKSPACE)
+    Select(browser.find_element(By.ID, "paper")).select_by_value("ra")
+    assert {each.get_attribute("data-paper") for each in shown(browser, ".claims tbody tr, .experiment")} == {"ra"}
+    Select(browser.find_element(By.ID, "verdict")).select_by_value("cannot")
+    (row,) = shown(browser, ".claims tbody tr")
+    assert "Arasu" in row.text
+    for menu in ("paper", "verdict"):
+        Select(browser.find_element(By.ID, menu)).select_by_value("")
+    assert len(shown(browser, ".claims tbody tr")) == len(CLAIMS)
+
+
+def test_a_plot_is_read_with_the_keyboard_and_its_series_can_be_hidden(browser: webdriver.Chrome) -> None:
+    plot = browser.find_element(By.CSS_SELECTOR, "#pba-fig4 .plot")
+    plot.find_element(By.CSS_SELECTOR, "svg[tabindex]").send_keys(Keys.ARROW_RIGHT, Keys.ARROW_RIGHT)
+    read = plot.find_element(By.CLASS_NAME, "readout").text
+    assert read.startswith("window size 2⁶: ") and "SBA columns" in read and "values/s" in read
+    before = len(plot.find_elements(By.CSS_SELECTOR, "svg [data-line]"))
+    plot.find_element(By.CSS_SELECTOR, "button[data-series='DABA']").send_keys(Keys.ENTER)
+    assert len(plot.find_elements(By.CSS_SELECTOR, "svg [data-line]")) == before - 1
+    assert browser.switch_to.active_element.get_attribute("aria-pressed") == "false"  # the focus stays where it was
+
+
+def test_it_is_legible_on_a_phone_and_in_the_dark(browser: webdriver.Chrome) -> None:
+    light = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    browser.find_element(By.ID, "theme").send_keys(Keys.ENTER)
+    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != light
+    size = {"width": 380, "height": 800, "deviceScaleFactor": 2, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 380  # nothing sticks out
+    assert browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)") >= 16
+    assert console(browser) == []
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_claims_are_judged_by_the_results(results: Path) -> None:
+    found = {(each.claim.experiment, each.claim.published): each for each in judged(results)}
+    assert found["slicing-fig8", "nearly level"].verdict == "holds"
+    assert found["slicing-fig8", "nearly level"].ours == "83% of one window's"
+    assert [each.verdict for each in judged(results) if each.claim.text.startswith("Buckets")] == ["holds"]
+    assert found["mta-exp1", "linear"].verdict == "not run"
+    assert found["pba-fig8", "linear"].verdict == "cannot be shown here"
+    assert found["pba-fig4", "4×"].verdict == "not run"  # windows of the smallest scale do not reach so far
