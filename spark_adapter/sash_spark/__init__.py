@@ -1,5 +1,53 @@
-"""Sash in PySpark.
+"""Sash in PySpark: the same query over a DataFrame, batch or streaming."""
 
-Nothing can be imported from here yet: `aggregate(df, query)` is still to come. Until then a Spark job can use
-the algorithms of `sash.aggregators` inside `applyInPandas` and `mapInPandas`.
-"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sash_spark.schema import checked, output_schema
+from sash_spark.sql import create_view, register
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sash import Aggregation, Query
+
+__all__ = ["aggregate", "checked", "create_view", "output_schema", "register", "rolling"]
+
+
+def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) -> DataFrame:
+    """The results of ``query`` over ``df``: a batch DataFrame gives a batch one, a streaming one a stream.
+
+    A batch DataFrame has no order of its own: rows are taken by the query's ``time``, and among equal times by
+    ``order``, a column or several. Without a ``time`` an ``order`` must be given.
+
+    The columns of the result are known before anything runs (:func:`output_schema`); a column that is missing or of a
+    type that does not fit is an error here, not in a worker. Further options are those of
+    :func:`sash_spark.batch.aggregate_batch` and :func:`sash_spark.streaming.aggregate_stream`.
+    """
+    if df.isStreaming:
+        from sash_spark.streaming import aggregate_stream
+
+        if order is not None:
+            options["order"] = order
+        return aggregate_stream(df, query, **options)
+    from sash_spark.batch import aggregate_batch
+
+    return aggregate_batch(df, query, order, **options)
+
+
+def rolling(
+    df: DataFrame,
+    range: Any,
+    slide: Any = 1,
+    key: Any = None,
+    time: str | None = None,
+    order: Any = None,
+    partial: bool = False,
+    **aggregates: Aggregation,
+) -> DataFrame:
+    """Sliding windows in one line: ``rolling(df, 1024, key="plug", order="ts", peak=sash.Max("load"))``."""
+    import sash
+
+    window = sash.sliding(range, slide, partial=True) if partial else sash.sliding(range, slide)
+    return aggregate(df, sash.Query(windows=window, aggregates=aggregates, key=key, time=time), order)

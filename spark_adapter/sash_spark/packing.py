@@ -1,0 +1,127 @@
+"""Many rows in one, as Arrow's own bytes, on their way to stateful functions and back.
+
+    rows ── mapInArrow ── a row for each bucket, with the bytes of its rows ── shuffle ── a stateful function
+         ── rows with the bytes of results ── mapInArrow ── results
+
+Spark hands rows to a stateful function, and takes them from it, through pandas, one by one: that costs more than all
+else, and pandas takes nulls for NaN and instants for local times. Bytes cost nothing on the way, and are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+from pyspark import TaskContext
+
+from sash_spark.batch import gathered
+from sash_spark.worker import keep_import_caches
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import DataFrame
+    from pyspark.sql import types as T
+
+__all__ = ["PACKED", "Pack", "in_order", "pieces", "rows_of", "unpacked"]
+
+PACKED = "bucket int, task int, piece int, rows binary"
+"""A piece of the rows that a task has for a bucket; pieces are numbered in their order."""
+ROWS = 1 << 17
+"""So many rows a task takes at a time: with fewer, each piece costs more than its rows."""
+MOST = 1 << 20
+"""So many results are a row at most, which Spark holds in memory as a whole."""
+
+
+class Pack:
+    """What a task does with its rows, whose first column is the bucket; the others have the types of ``schema``."""
+
+    def __init__(self, schema: pa.Schema, rows: int = ROWS) -> None:
+        self.schema, self.rows = schema, rows
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_import_caches()
+        context = TaskContext.get()
+        task = 0 if context is None else context.partitionId()
+        for piece, batch in enumerate(gathered(batches, self.rows)):
+            yield self._packed(batch, task, piece)
+
+    def _packed(self, batch: pa.RecordBatch, task: int, piece: int) -> pa.RecordBatch:
+        buckets, rows = batch.column(0).to_numpy(), _typed(batch, self.schema)
+        if (buckets != buckets[0]).any():
+            small = buckets.astype(np.int16) if buckets.max() < 2**15 else buckets  # which are sorted by radix
+            order = np.argsort(small, kind="stable")
+            buckets, rows = buckets[order], rows.take(pa.array(order))
+        starts = np.flatnonzero(np.diff(buckets, prepend=-1))
+        sizes = np.diff(starts, append=len(buckets))
+        blobs = [_blob(rows.slice(*part)) for part in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        columns = [buckets[starts], np.full(len(starts), task, np.int32), np.full(len(starts), piece, np.int32)]
+        arrays = [*map(pa.array, columns), pa.array(blobs, pa.binary())]
+        return pa.RecordBatch.from_arrays(arrays, ["bucket", "task", "piece", "rows"])
+
+
+def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The columns behind the first one, instants in UTC whatever zone the session has."""
+    arrays = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(batch.columns[1:], schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _blob(batch: pa.RecordBatch) -> bytes:
+    blob: bytes = batch.serialize().to_pybytes()
+    return blob
+
+
+def rows_of(frames: Iterable[pd.DataFrame], schema: pa.Schema) -> pa.Table:
+    """The rows of all pieces that came, task by task."""
+    pieces = [
+        each for frame in frames for each in zip(*(frame[name] for name in ("task", "piece", "rows")), strict=True)
+    ]
+    pieces.sort(key=lambda each: each[:2])
+    return pa.Table.from_batches([_batch(blob, schema) for _, _, blob in pieces], schema)
+
+
+def _batch(blob: Any, schema: pa.Schema) -> pa.RecordBatch:
+    return pa.ipc.read_record_batch(pa.py_buffer(blob), schema)
+
+
+def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """The rows sorted by columns; equal ones stay as they are. Nulls come last."""
+    columns = [table.column(name) for name in names]
+    if any(column.null_count or not _numeric(column.type) for column in columns):
+        return table.take(pc.sort_indices(table, [(name, "ascending") for name in names]))
+    arrays = [column.to_numpy() for column in columns]
+    if len(names) == 1 and (arrays[0][:-1] <= arrays[0][1:]).all():
+        return table  # as what comes from one file or one partition of Kafka mostly is
+    return table.take(pa.array(np.lexsort(arrays[::-1])))
+
+
+def _numeric(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind))
+
+
+def pieces(batches: Iterable[pa.RecordBatch]) -> list[bytes]:
+    """Results as the rows that a stateful function gives."""
+    return [_blob(batch.slice(at, MOST)) for batch in batches for at in range(0, len(batch), MOST)]
+
+
+def unpacked(packed: DataFrame, schema: T.StructType, arrow: pa.Schema) -> DataFrame:
+    """The results in the column ``rows``, as rows."""
+    return packed.select("rows").where("rows IS NOT NULL").mapInArrow(Unpack(arrow), schema)
+
+
+class Unpack:
+    """What a task does with the bytes of results."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        keep_import_caches()
+        for batch in batches:
+            for blob in batch.column(0):
+                yield pa.ipc.read_record_batch(blob.as_buffer(), self.schema)

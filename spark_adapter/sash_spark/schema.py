@@ -1,0 +1,186 @@
+"""What a query asks of a DataFrame, and what columns its results have: told before any job starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from pyspark.sql import types as T
+
+from sash import Aggregation, Query
+from sash.lanes import Lane
+from sash.output import Output
+from sash.resulttypes import ends_in, has_fractions, never_null, result_type
+from sash_spark.types import NUMBERS, WHOLE, resulting, samples
+
+__all__ = ["checked", "find", "output_schema", "path_of"]
+
+_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
+_DAY = 86_400 * 10**9
+
+
+def output_schema(query: Query, input_schema: T.StructType, types: Mapping[str, Any] | None = None) -> T.StructType:
+    """The columns that ``query`` gives on a DataFrame of ``input_schema``; what does not fit is a clear error.
+
+    ``types`` tells the types of aggregates of your own whose results do not tell them: as ``{"spread": "double"}``.
+    """
+    given = types or {}
+    if unknown := set(given) - set(query.aggregates):
+        raise ValueError(f"types= is given for {sorted(unknown)}, which are no aggregates of the query")
+    fields = [T.StructField(name, field.dataType, field.nullable) for name, field in _keys(query, input_schema)]
+    if None not in query.named:
+        fields.append(T.StructField("window", T.StringType(), False))
+    kind = _window_type(query, input_schema)
+    fields += [T.StructField(name, kind, False) for name in ("window_start", "window_end")]
+    if query.revises:
+        fields.append(T.StructField("revision", T.LongType(), False))
+    for name, aggregation in query.aggregates.items():
+        columns = [find(input_schema, column) for column in aggregation.columns]
+        try:
+            kind = parsed(given[name]) if name in given else _result(aggregation, [each.dataType for each in columns])
+        except TypeError as error:
+            raise TypeError(_about(name, aggregation.columns, columns, error)) from error
+        nulls = any(field.nullable for field in columns)
+        fields.append(T.StructField(name, kind, not never_null(aggregation, nulls)))
+    return T.StructType(fields)
+
+
+def _result(aggregation: Aggregation, columns: Sequence[T.DataType]) -> T.DataType:
+    return resulting(result_type(aggregation, [samples(each) for each in columns]), columns)
+
+
+def checked(query: Query, schema: T.StructType, types: Mapping[str, Any] | None = None) -> T.StructType:
+    """:func:`output_schema`, after all that can be wrong with a query on this DataFrame has been looked for."""
+    if not isinstance(query, Query):
+        raise TypeError(f"query must be a sash.Query; got {type(query).__name__}")
+    for column in query.columns:
+        find(schema, column)
+    for lane in query.lanes:
+        _check_order(query, lane, schema)
+    return output_schema(query, schema, types)
+
+
+def parsed(kind: Any) -> T.DataType:
+    """A type, given as such or in words."""
+    if isinstance(kind, T.DataType):
+        return kind
+    if not isinstance(kind, str):
+        raise TypeError(f"expected a type such as 'double'; got {kind!r}")
+    return T.DataType.fromDDL(kind)
+
+
+def path_of(schema: T.StructType, name: str) -> tuple[str, ...]:
+    """Where a column is: the name as it is, or the path to a field within structures, quoted as in SQL."""
+    if name in schema.names:
+        return (name,)
+    kind: Any = schema
+    path = tuple(_parts(name))
+    for depth, part in enumerate(path):
+        there = kind.names if isinstance(kind, T.StructType) else []
+        if part not in there:
+            raise KeyError(_missing(name, part, path[:depth], there or schema.names))
+        kind = kind[part].dataType
+    return path
+
+
+def find(schema: T.StructType, name: str) -> T.StructField:
+    """The column of this name, or the field at this path; it can be null if anything on the way can."""
+    field, nullable = T.StructField("", schema), False
+    for part in path_of(schema, name):
+        field = field.dataType[part]  # type: ignore[index]  # path_of has seen that it is a structure
+        nullable = nullable or field.nullable
+    return T.StructField(name, field.dataType, nullable)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """The parts of ``a.`b.c`.d``."""
+    part, quoted = "", False
+    for character in name:
+        if character == "`":
+            quoted = not quoted
+        elif character == "." and not quoted:
+            yield part
+            part = ""
+        else:
+            part += character
+    yield part
+
+
+def _missing(name: str, part: str, above: Sequence[str], there: Sequence[str]) -> str:
+    where = f"{'.'.join(above)!r}" if above else "the DataFrame"
+    close = get_close_matches(part, there, 1) or [each for each in there if each.lower() == part.lower()]
+    meant = f"; did you mean {'.'.join((*above, close[0]))!r}?" if close else ""
+    return f"column {name!r} is not in {where}, which has {', '.join(map(repr, there)) or 'none'}{meant}"
+
+
+def _keys(query: Query, schema: T.StructType) -> Iterator[tuple[str, T.StructField]]:
+    for key in query.keys:
+        field = find(schema, key)
+        if _holds_map(field.dataType):
+            raise TypeError(f"key column {key!r} is {field.dataType.simpleString()}: Spark cannot group by maps")
+        yield key, field
+
+
+def _holds_map(kind: T.DataType) -> bool:
+    if isinstance(kind, T.StructType):
+        return any(_holds_map(field.dataType) for field in kind)
+    return isinstance(kind, T.MapType) or (isinstance(kind, T.ArrayType) and _holds_map(kind.elementType))
+
+
+def _about(name: str, columns: Sequence[str], fields: Sequence[T.StructField], error: TypeError) -> str:
+    typed = ", ".join(
+        f"{column!r} is {field.dataType.simpleString()}" for column, field in zip(columns, fields, strict=True)
+    )
+    return f"aggregate {name!r}: {error}" + (f" (column {typed})" if typed else "")
+
+
+def _check_order(query: Query, lane: Lane, schema: T.StructType) -> None:
+    """The column that orders a lane holds times, if it is compared with durations, else numbers."""
+    if lane.order is None:
+        return
+    kind = find(schema, lane.order).dataType
+    says = f"column {lane.order!r} is {kind.simpleString()}"
+    if not isinstance(kind, (*_TIMES, *NUMBERS)):
+        raise TypeError(f"{says}, which orders nothing: cast it to a timestamp, a date or a number")
+    if lane.unit == "duration" and not isinstance(kind, _TIMES):
+        raise TypeError(
+            f"{says}, but windows, watermark_delay or allowed_lateness are durations: cast it to a timestamp, or give "
+            f"them as numbers, windows with on={lane.order!r}"
+        )
+    if lane.unit == "number" and isinstance(kind, _TIMES):
+        raise TypeError(
+            f"{says}, but windows on={lane.order!r} or their delays are plain numbers: give them as durations such as "
+            f"'10s', with time={lane.order!r} and without on="
+        )
+    for step in Output(query).steps(lane) if isinstance(kind, _TIMES) else []:
+        if step % 1000:
+            raise ValueError(f"{says}, in microseconds: a window of {step} ns has ends that it cannot tell")
+
+
+def _window_type(query: Query, schema: T.StructType) -> T.DataType:
+    """The type of both ends of windows: that of the column they are on, a whole number for positions.
+
+    Where windows of one query differ in this, a structure with a field for each: the others are null.
+    """
+    kinds: dict[str, T.DataType] = {}
+    for lane in query.lanes:
+        for name in lane.names:
+            column = ends_in(query, lane, name)
+            if column is None:
+                kinds["position"] = T.LongType()
+            else:
+                kinds[column] = _end_type(query, lane, find(schema, column).dataType)
+    if len({kind.simpleString() for kind in kinds.values()}) == 1:
+        return next(iter(kinds.values()))
+    return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
+
+
+def _end_type(query: Query, lane: Lane, kind: T.DataType) -> T.DataType:
+    steps = Output(query).steps(lane) if isinstance(kind, T.DateType) else []
+    if any(step % _DAY for step in steps):
+        return T.TimestampNTZType()
+    if isinstance(kind, _TIMES):
+        return kind
+    whole = isinstance(kind, WHOLE) and not has_fractions(query, lane)
+    return T.LongType() if whole else T.DoubleType()

@@ -1,0 +1,109 @@
+"""A query over a streaming DataFrame: keyed state in Spark's state store, micro-batches into the columnar engine.
+
+    df ── what the query reads, and a hash bucket of the key ── packed ── group by bucket
+       ── applyInPandasWithState or transformWithStateInPandas ── results, packed ── unpacked
+
+A bucket holds many keys, whose streams run together in one :class:`sash.keyed.KeyedOperator`; its snapshot is the
+bucket's state. Spark's own cost is by the call and by the row that a stateful function takes or gives: so there are few
+calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from sash import Query
+from sash.keyed import KeyedOperator
+from sash_spark.batch import _key, column
+from sash_spark.columns import arrow_schema
+from sash_spark.packing import PACKED, Pack, unpacked
+from sash_spark.schema import checked, find
+from sash_spark.state import check_state, state_schema, warn_wide
+from sash_spark.streaming_buckets import COUNTS, GIVEN, Bucket
+from sash_spark.streaming_parts import Parts, missing
+from sash_spark.timers import Clock
+from sash_spark.worker import check_python
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+__all__ = ["BUCKETS", "aggregate_stream"]
+
+BUCKETS = 16
+"""Of keys. Part of the checkpoint: a stream that goes on must have as many as when it began."""
+
+
+def aggregate_stream(
+    df: DataFrame,
+    query: Query,
+    order: str | Sequence[str] | None = None,
+    types: Mapping[str, Any] | None = None,
+    buckets: int = BUCKETS,
+    ttl: Any = None,
+    metrics: str = "sash",
+    checkpoint: str | None = None,
+    state: str = "auto",
+) -> DataFrame:
+    """The results of ``query`` over a streaming DataFrame, for output mode append (see :func:`sash_spark.aggregate`).
+
+    - ``order``: columns that tell which row of a micro-batch came first. Without it, its rows are taken by time, those
+      of equal times as Spark hands them over; without a time it must be given.
+    - ``buckets``: how many groups the keys are in, a few for each core; it cannot change while a checkpoint lives.
+    - ``ttl``: forget keys without a tuple for so long, in event time; open windows and all.
+    - ``checkpoint``: that of the stream, if it is to be seen here, not when it starts, whether the query fits it.
+    - ``state``: "parts", of which only what has changed is written (``transformWithStateInPandas``), or "whole", which
+      is written in each micro-batch (``applyInPandasWithState``); by default in parts where Spark can. It cannot change
+      while a checkpoint lives.
+    - ``metrics``: the name under which the progress of the stream has ``observedMetrics``: rows in and dropped, …
+    """
+    schema = checked(query, df.schema, types)
+    orders = [order] if isinstance(order, str) else list(order or ())
+    for name in orders:
+        find(df.schema, name)
+    if any(lane.order is None for lane in query.lanes) and not orders:
+        raise ValueError(
+            "the rows of a micro-batch have no order of their own: name the column that tells which came first with "
+            "order=, such as Kafka's offset, or give the query a time="
+        )
+    if not isinstance(buckets, int) or buckets < 1:
+        raise ValueError(f"buckets must be a whole number of at least 1; got {buckets!r}")
+    check_python(df.sparkSession)
+    query, clock = Clock.of(df, query, ttl)
+    KeyedOperator(query, own_watermark=True)  # what cannot be run is refused here, what is slow is said
+    if checkpoint is not None:
+        check_state(df.sparkSession, checkpoint, query)
+    rows = clock.watermarked(df).select(*_sent(df, query, orders, buckets))
+    wire = arrow_schema(T.StructType(rows.schema.fields[1:]))
+    packed = rows.mapInArrow(Pack(wire), PACKED).select("*", *clock.select()).groupBy("bucket")
+    work = Bucket(query, schema, wire, clock)
+    kept = state_schema(query, buckets)
+    if _in_parts(df.sparkSession, state):
+        mode = "None" if clock.time is None else "EventTime"
+        given = packed.transformWithStateInPandas(Parts(work, kept), GIVEN, "append", mode)
+    else:
+        warn_wide(query)
+        given = packed.applyInPandasWithState(work.function(), GIVEN, kept, "append", clock.timeout)
+    observed = given.observe(metrics, *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS))
+    return unpacked(observed, schema, arrow_schema(schema))
+
+
+def _in_parts(spark: SparkSession, state: str) -> bool:
+    if state not in ("auto", "parts", "whole"):
+        raise ValueError(f"state must be 'auto', 'parts' or 'whole'; got {state!r}")
+    reason = None if state == "whole" else missing(spark)
+    if state == "parts" and reason is not None:
+        raise ValueError(f"state cannot be kept in parts: {reason}")
+    return state != "whole" and reason is None
+
+
+def _sent(df: DataFrame, query: Query, orders: Sequence[str], buckets: int) -> Iterator[Column]:
+    """The bucket of a row's key; what the query reads, as c0, c1, …; what orders rows, as o0, o1, …"""
+    read = {name: _key(df, name) if name in query.keys else column(df, name) for name in query.columns}
+    bucket = F.pmod(F.hash(*(read[key] for key in query.keys)), F.lit(buckets)) if query.keys else F.lit(0)
+    yield bucket.alias("bucket")
+    yield from (each.alias(f"c{i}") for i, each in enumerate(read.values() or [F.lit(True)]))
+    yield from (column(df, name).alias(f"o{i}") for i, name in enumerate(orders))

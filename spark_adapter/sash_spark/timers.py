@@ -1,0 +1,125 @@
+"""Event time: Spark's watermark, and the timers that fire the windows of keys from which nothing comes any more.
+
+Spark's watermark is a fixed delay behind the newest row of all keys, as of the micro-batch before. A key's own is its
+delay behind its own newest row. The later one counts. Spark would drop every row before its watermark, although
+windows may still take it, or correct: so the column that it looks at for that is of the far future; Sash decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from sash import Query
+from sash.durations import nanoseconds
+from sash_spark.batch import column
+from sash_spark.schema import find
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from sash.keyed import KeyedOperator
+
+__all__ = ["Clock"]
+
+_DELAY = "spark.watermarkDelayMs"
+_EVENT, _LATE = "sash_event_time", "sash_late"
+_NEVER = datetime(2262, 4, 1, tzinfo=UTC)  # as late as pandas can tell
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The event time of a stream: the column, None if Spark has no watermark for it; its delay in milliseconds."""
+
+    time: str | None
+    delay: int = 0
+    given: bool = False
+    """Whether the DataFrame has the watermark already."""
+    zoned: bool = True
+    ttl: int | None = None
+    """In milliseconds."""
+
+    @staticmethod
+    def of(df: DataFrame, query: Query, ttl: Any) -> tuple[Query, Clock]:
+        """The query, with the delay that the DataFrame's watermark has if it has none of its own; and its clock."""
+        forget = None if ttl is None else -(-nanoseconds(ttl) // 10**6)
+        kind = None if query.time is None else find(df.schema, query.time).dataType
+        if not isinstance(kind, T.TimestampType | T.TimestampNTZType | T.DateType):
+            if ttl is not None:
+                raise ValueError("ttl is a time: the query must have a time= column of timestamps")
+            return query, Clock(None)
+        marked = {field.name: int(field.metadata[_DELAY]) for field in df.schema if _DELAY in field.metadata}
+        if marked and query.time not in marked:
+            raise ValueError(
+                f"the DataFrame has a watermark on {', '.join(map(repr, marked))}, the query's time is {query.time!r}"
+            )
+        zoned = isinstance(kind, T.TimestampType)
+        own = next((lane.delay for lane in query.lanes if lane.order == query.time), 0)
+        if not marked:
+            return query, Clock(query.time, -(-own // 10**6), False, zoned, forget)
+        delay = marked[query.time]  # type: ignore[index]  # it is there
+        if query.watermark_delay is None:
+            query = query.using(watermark_delay=timedelta(milliseconds=delay))
+        elif delay * 10**6 < own:
+            raise ValueError(
+                f"the DataFrame's watermark is {delay} ms behind, less than the query's watermark_delay of "
+                f"{query.watermark_delay!r}: it would close windows that the query keeps open"
+            )
+        return query, Clock(query.time, delay, True, zoned, forget)
+
+    @property
+    def timeout(self) -> str:
+        """What Spark calls the kind of timers."""
+        return "NoTimeout" if self.time is None else "EventTimeTimeout"
+
+    def watermarked(self, df: DataFrame) -> DataFrame:
+        """The DataFrame with a watermark."""
+        if self.time is None or self.given:
+            return df
+        moment = column(df, self.time)
+        if not self.zoned:  # Spark's watermarks have a zone: be it UTC, whatever the session's is
+            moment = F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z")).cast("timestamp")
+        name, taken = _EVENT, {name.lower() for name in df.columns}
+        while name in taken:
+            name += "_"
+        return df.withColumn(name, moment).withWatermark(name, f"{self.delay} milliseconds")
+
+    def select(self) -> list[Column]:
+        """The column by which Spark finds rows late: none of them is."""
+        return [] if self.time is None else [F.lit(_NEVER).alias(_LATE, metadata={_DELAY: self.delay})]
+
+    def now(self, milliseconds: int) -> Any:
+        """Spark's watermark as the operator takes it; None: there is none yet."""
+        return None if self.time is None or milliseconds <= 0 else {self.time: self._moment(milliseconds)}
+
+    def _moment(self, milliseconds: int) -> Any:
+        return datetime(1970, 1, 1, tzinfo=UTC if self.zoned else None) + timedelta(milliseconds=milliseconds)
+
+    def forget(self, op: KeyedOperator, milliseconds: int) -> None:
+        """Forget keys that have been silent for too long at this watermark."""
+        if self.ttl is not None and self.now(milliseconds) is not None:
+            op.forget_silent(self._moment(milliseconds - self.ttl))
+
+    def timer(self, op: KeyedOperator, milliseconds: int) -> int | None:
+        """When Spark is to call: when the next window may be complete, or a key may have been silent for too long."""
+        if self.time is None or not op.keys:
+            return None
+        at = op.next_timer()
+        # Spark calls when its watermark is beyond the timer, windows are complete when it is at their end.
+        timers = [] if at is None else [0 if isinstance(at, float) else _milliseconds(at) - 1]
+        timers += [] if self.ttl is None else [milliseconds + self.ttl]
+        return max(min(timers), milliseconds, 1) if timers else None
+
+
+def _milliseconds(at: Any) -> int:
+    """Since 1970, rounded up."""
+    if isinstance(at, np.datetime64):
+        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
+    if not isinstance(at, datetime):
+        at = datetime(at.year, at.month, at.day)
+    return int(-(-(at - datetime(1970, 1, 1, tzinfo=at.tzinfo)) // timedelta(milliseconds=1)))
