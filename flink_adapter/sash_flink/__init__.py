@@ -1,5 +1,20 @@
-"""Sash in PyFlink.
+"""Sash in PyFlink: the same query over a DataStream or a Table, streaming or batch."""
 
-Nothing can be imported from here yet: `aggregate(stream, query)` is still to come. Until then a PyFlink job
-can use the algorithms of `sash.aggregators` inside a `KeyedProcessFunction` of its own.
-"""
+from sash_flink.worker import mend_print
+
+mend_print()  # before Numba is imported: a worker imports this package first
+
+from sash_flink.aggregate import LATE, REJECTED, Results, aggregate, aggregate_table, with_watermarks  # noqa: E402
+from sash_flink.environment import environment  # noqa: E402
+from sash_flink.records import WindowOperatorFunction  # noqa: E402
+
+__all__ = [
+    "LATE",
+    "REJECTED",
+    "Results",
+    "WindowOperatorFunction",
+    "aggregate",
+    "aggregate_table",
+    "environment",
+    "with_watermarks",
+]

@@ -1,0 +1,95 @@
+package sash.flink;
+
+import java.io.Serializable;
+import java.time.Instant;
+import java.util.Arrays;
+import org.apache.flink.api.java.tuple.Tuple;
+import org.apache.flink.table.data.DecimalData;
+import org.apache.flink.table.data.GenericRowData;
+import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.data.TimestampData;
+import org.apache.flink.table.data.conversion.DataStructureConverter;
+import org.apache.flink.table.data.conversion.DataStructureConverters;
+import org.apache.flink.table.types.DataType;
+import org.apache.flink.table.types.logical.LogicalType;
+import org.apache.flink.table.types.logical.RowType;
+import org.apache.flink.types.Row;
+
+/** Some columns of rows, whatever the rows are: Flink's rows, tuples, or the rows of tables as they are inside. */
+public final class Columns implements Serializable {
+    private static final long serialVersionUID = 1L;
+
+    final RowType type;
+    private final int[] places;
+    private final DataStructureConverter<Object, Object>[] converters;
+    private final RowData.FieldGetter[] getters;
+
+    /** The columns at {@code places} of rows of {@code rows}, under these names. */
+    @SuppressWarnings({"unchecked", "rawtypes"})
+    public Columns(DataType rows, String[] names, int[] places) {
+        this.places = places;
+        LogicalType[] types = new LogicalType[places.length];
+        converters = new DataStructureConverter[places.length];
+        getters = new RowData.FieldGetter[places.length];
+        for (int i = 0; i < places.length; i++) {
+            DataType column = rows.getChildren().get(places[i]);
+            types[i] = column.getLogicalType().copy(true);
+            converters[i] = DataStructureConverters.getConverter(column);
+            getters[i] = RowData.createFieldGetter(types[i], places[i]);
+        }
+        type = RowType.of(types, names);
+    }
+
+    void open(ClassLoader loader) {
+        for (DataStructureConverter<Object, Object> converter : converters) {
+            converter.open(loader);
+        }
+    }
+
+    GenericRowData of(Object row) {
+        GenericRowData made = new GenericRowData(places.length);
+        for (int i = 0; i < places.length; i++) {
+            made.setField(i, get(row, i));
+        }
+        return made;
+    }
+
+    Object get(Object row, int i) {
+        if (row instanceof RowData) {
+            return getters[i].getFieldOrNull((RowData) row);
+        }
+        Object value = row instanceof Row ? ((Row) row).getField(places[i]) : ((Tuple) row).getField(places[i]);
+        return converters[i].toInternalOrNull(value);
+    }
+
+    /** A hash that is the same on every machine and in every run: state is found by it. */
+    static int hash(Object value) {
+        if (value instanceof byte[]) {
+            return Arrays.hashCode((byte[]) value);
+        }
+        if (value instanceof Double && (Double) value == 0) {
+            return 0; // -0.0 equals 0.0
+        }
+        if (value instanceof Float && (Float) value == 0) {
+            return 0;
+        }
+        return value instanceof DecimalData ? ((DecimalData) value).toBigDecimal().hashCode() : value == null ? 1 : value.hashCode();
+    }
+
+    /** A time in milliseconds, as Flink has it: of timestamps, dates (days), and numbers, which are taken as they are. */
+    static Long millis(Object value, LogicalType type) {
+        if (value instanceof TimestampData) {
+            return ((TimestampData) value).getMillisecond();
+        }
+        if (value instanceof Integer && type.is(org.apache.flink.table.types.logical.LogicalTypeRoot.DATE)) {
+            return Math.multiplyExact((Integer) value, 86_400_000L);
+        }
+        if (value instanceof Instant) {
+            return ((Instant) value).toEpochMilli();
+        }
+        if (value instanceof Double || value instanceof Float) {
+            return (long) Math.floor(((Number) value).doubleValue());
+        }
+        return value instanceof Number ? ((Number) value).longValue() : null;
+    }
+}

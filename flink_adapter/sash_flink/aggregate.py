@@ -1,0 +1,259 @@
+"""A query over a stream or a table of Flink."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.common import Types
+from pyflink.common.typeinfo import _from_java_type
+from pyflink.datastream import DataStream, OutputTag
+from pyflink.java_gateway import get_gateway
+from pyflink.table import StreamTableEnvironment, Table
+from pyflink.util.java_utils import get_j_env_configuration, to_jarray
+
+from sash import PerformanceWarning, Query
+from sash.durations import nanoseconds
+from sash.keyed import KeyedOperator
+from sash_flink import pipeline
+from sash_flink.clock import Clock
+from sash_flink.collecting import Collected, packed_for_client
+from sash_flink.packed import PackedFunction
+from sash_flink.pipeline import BYTES, Source, jvm
+from sash_flink.records import WindowOperatorFunction
+from sash_flink.schema import checked, find
+
+__all__ = ["LATE", "REJECTED", "Options", "Results", "aggregate", "aggregate_table", "with_watermarks"]
+
+LATE = OutputTag("sash-late")
+"""The side output of rows that came too late: the columns that the query reads."""
+REJECTED = OutputTag("sash-rejected")
+"""The side output of rows that could not be taken: the columns that the query reads, and the ``reason``."""
+_MAX_PARALLELISM = 128
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a query is run: see :func:`aggregate`."""
+
+    packed: bool | None = None
+    latency: Any = "100ms"
+    max_rows: int = 8192
+    buckets: int = 16
+    cache: int = 10_000
+    ttl: Any = None
+    threads: int | None = None
+    types: Mapping[str, pa.DataType] | None = None
+    uid: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_rows", "buckets", "cache"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
+        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 0):
+            raise ValueError(f"threads must be a whole number, 0 for none; got {self.threads!r}")
+
+
+class Results(DataStream):  # type: ignore[misc]  # PyFlink has no types
+    """A stream of results, with its side outputs :data:`LATE` and :data:`REJECTED`."""
+
+    def __init__(self, j_stream: Any, tags: Mapping[str, OutputTag]) -> None:
+        super().__init__(j_stream)
+        self._tags = dict(tags)
+
+    def get_side_output(self, output_tag: OutputTag) -> DataStream:
+        """The rows of a side output, with their types."""
+        tag = self._tags.get(output_tag.tag_id)
+        if tag is None:
+            return super().get_side_output(output_tag)
+        return Results(self._j_data_stream.getSideOutput(tag.get_java_output_tag()), {})
+
+    def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Any:
+        """Run the job and iterate over the rows here; with ``limit``, a list of the first so many."""
+        j_stream, schema = packed_for_client(self)
+        rows = Collected(j_stream.executeAndCollect(job_execution_name or "sash"), schema)
+        if limit is None:
+            return rows
+        with rows:
+            return list(islice(rows, limit))
+
+
+def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = None, **options: Any) -> Results:
+    """The results of ``query`` over a stream, a stream of named rows.
+
+    The stream's records are rows with named types, or tuples, whose fields ``names`` names. Event time is that of the
+    stream's own watermarks (:func:`with_watermarks` makes some of the query's time). Options:
+
+    - ``packed``: records cross to Python in batches, many at once (True), or one by one (False), which answers sooner
+      and costs some fifty times as much; None chooses: packed.
+    - ``latency``: how long a record may wait for others, to be packed with them or to be in one bundle of PyFlink's;
+      "100ms" by default. ``max_rows``: how many records are in a batch at most.
+    - ``buckets``: the packed way has keys in so many groups, each with one state, a few for each task. It cannot change
+      while a savepoint is to be used.
+    - ``cache``: how many operators a task keeps alive, of keys or buckets; others are read from Flink's state.
+    - ``ttl``: forget keys without a tuple for so long, in event time; open windows and all.
+    - ``threads``: how many threads of a task slot compute ``lcs`` for all its keys where the plan is PBA; 0: none. By
+      default one for each core but one.
+    - ``types``: the Arrow types of results that cannot be told from the aggregate, by name.
+    - ``uid``: what the operator is called in savepoints.
+
+    Costs a few microseconds a record packed, some sixty of PyFlink's own one by one, whatever the window's size.
+    """
+    return _aggregated(Source(stream, names), query, Options(**options), table=False)
+
+
+def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | None = None, **options: Any) -> Table:
+    """The results of ``query`` over a table that is only ever appended to; options as of :func:`aggregate`."""
+    env = t_env if t_env is not None else StreamTableEnvironment(table._j_table.getTableEnvironment())
+    results = _aggregated(Source(env.to_data_stream(table)), query, Options(**options), table=True)
+    return env.from_data_stream(results)
+
+
+def with_watermarks(
+    stream: DataStream, query: Query, names: Sequence[str] | None = None, every_record: bool = False
+) -> DataStream:
+    """The stream with event time by the query's ``time``: watermarks are ``watermark_delay`` behind the newest record.
+
+    Made in the JVM: a timestamp assigner in Python costs as much as a Python operator. A watermark comes every
+    ``pipeline.auto-watermark-interval``, or with ``every_record`` that moves it, which leaves little to be packed.
+    """
+    source = Source(stream, names)
+    checked(query, source.schema)
+    clock = Clock.of(query, source.schema)
+    if clock.column is None:
+        raise ValueError("the query has no time= that orders a window: there is nothing to make watermarks of")
+    (lane,) = [lane for lane in query.lanes if lane.order == clock.column]
+    delay = -(-lane.delay // (1 if clock.kind == "number" else 10**6))
+    strategy = jvm().ColumnWatermarks(source.columns([clock.column]), int(delay), every_record)
+    return DataStream(stream._j_data_stream.assignTimestampsAndWatermarks(strategy))
+
+
+def _aggregated(source: Source, query: Query, options: Options, table: bool) -> Results:
+    results = checked(query, source.schema, options.types)
+    bounded = _is_batch(source.j_env)
+    with warnings.catch_warnings():
+        if options.packed is False:
+            warnings.simplefilter("ignore", PerformanceWarning)
+        KeyedOperator(query)  # what cannot be run is refused here, what is slow is said
+    read = pa.schema([(name, find(source.schema, name)) for name in query.columns])
+    ttl = None if options.ttl is None else _milliseconds(options.ttl)
+    if ttl is not None and (options.packed is False or Clock.of(query, read).column is None):
+        raise ValueError("ttl is in event time and for packed streams: the query must have a time=, and packed be True")
+    most = _max_parallelism(source.j_env)
+    work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": bounded}
+    if options.packed is False:
+        return _by_record(source, query, read, results, options, work, most)
+    return _packed(source, query, read, results, options, work, most, table)
+
+
+def _packed(
+    source: Source,
+    query: Query,
+    read: pa.Schema,
+    results: pa.Schema,
+    options: Options,
+    work: dict[str, Any],
+    most: int,
+    table: bool,
+) -> Results:
+    latency = _milliseconds(options.latency)
+    buckets = options.buckets if query.keys else 1
+    gateway = get_gateway()
+    names = to_jarray(gateway.jvm.int, pipeline.bucket_names(buckets, most))
+    pack = jvm().PackOperator(
+        source.columns(read.names),
+        len(query.keys),
+        names,
+        options.max_rows,
+        -1 if work["bounded"] else latency,
+        read.get_field_index(Clock.of(query, read).column or ""),
+    )
+    j_int, j_bytes = Types.INT().get_java_type_info(), BYTES.get_java_type_info()
+    j_packed = Types.ROW([Types.INT(), BYTES]).get_java_type_info()
+    packed = pipeline.transformed(source.stream._j_data_stream, "sash: pack", j_packed, pack)
+    stamped = Types.ROW([Types.LONG(), BYTES]).get_java_type_info()
+    keyed = pipeline.keyed(packed, j_int, stamped, most)
+    settings = {"python.fn-execution.bundle.size": "1000", "python.fn-execution.bundle.time": str(latency)}
+    function = PackedFunction(query, read, results, **work)
+    computed = pipeline.python(keyed, function, j_bytes, settings, most)
+    if options.uid is not None:
+        computed.uid(f"{options.uid}-{buckets}-buckets")
+    rejected = read.append(pa.field("reason", pa.string()))
+    tags = _tags(read, rejected)
+    end = results.get_field_index("window_end") if _is_time(results) else -1
+    rows = pipeline.unpacked(computed, [results, read, rejected], [None, *tags.values()], end, table)
+    return Results(rows, tags)
+
+
+def _by_record(
+    source: Source,
+    query: Query,
+    read: pa.Schema,
+    results: pa.Schema,
+    options: Options,
+    work: dict[str, Any],
+    most: int,
+) -> Results:
+    columns = source.columns(read.names)
+    rows = jvm().RowTypes
+    j_read = rows.ofStreams(pipeline.row_type(read))
+    j_key = rows.ofStreams(
+        pipeline.row_type(pa.schema([read.field(key) for key in query.keys] or [("key", pa.int32())]))
+    )
+    gateway = get_gateway()
+    j_row = gateway.jvm.org.apache.flink.api.java.typeutils.RowTypeInfo
+    j_types = gateway.jvm.org.apache.flink.api.common.typeinfo.TypeInformation
+    pairs = pipeline.transformed(
+        source.stream._j_data_stream,
+        "sash: key",
+        j_row(to_jarray(j_types, [j_key, j_read])),
+        jvm().KeyedRows(columns, len(query.keys)),
+    )
+    fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
+    keyed = pipeline.keyed(pairs, j_key, j_row(to_jarray(j_types, fields)), most)
+    j_result = rows.ofStreams(pipeline.row_type(results))
+    rejected = read.append(pa.field("reason", pa.string()))
+    tags = _tags(read, rejected)
+    function = WindowOperatorFunction(query, read, results, stamped=True, **work)
+    settings = {"python.fn-execution.bundle.time": str(_milliseconds(options.latency))}
+    computed = pipeline.python(keyed, function, j_result, settings, most)
+    if options.uid is not None:
+        computed.uid(options.uid)
+    for tag in tags.values():
+        side = computed.getSideOutput(tag.get_java_output_tag())
+        pipeline.transformed(side, "sash: unread", side.getType(), jvm().DropOperator())
+    return Results(computed, tags)
+
+
+def _milliseconds(duration: Any) -> int:
+    """Rounded up, at least one."""
+    return int(max(-(-nanoseconds(duration) // 10**6), 1))
+
+
+def _tags(read: pa.Schema, rejected: pa.Schema) -> dict[str, OutputTag]:
+    rows = jvm().RowTypes
+    return {
+        tag.tag_id: OutputTag(tag.tag_id, _from_java_type(rows.ofStreams(pipeline.row_type(schema))))
+        for tag, schema in ((LATE, read), (REJECTED, rejected))
+    }
+
+
+def _is_time(results: pa.Schema) -> bool:
+    kind = results.field("window_end").type
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_date(kind))
+
+
+def _is_batch(j_env: Any) -> bool:
+    return str(get_j_env_configuration(j_env).toMap().get("execution.runtime-mode", "")).upper() == "BATCH"
+
+
+def _max_parallelism(j_env: Any) -> int:
+    """That of the job, or Flink's own default: state goes with it, so it is the same at any parallelism."""
+    given: int = j_env.getMaxParallelism()
+    parallelism: int = j_env.getParallelism()
+    return given if given > 0 else max(_MAX_PARALLELISM, 1 << (parallelism * 3 // 2).bit_length())

@@ -1,0 +1,95 @@
+"""The engine of ``sash run --engine flink``: an embedded Flink with Python workers of its own.
+
+Rows go in as Arrow's bytes, in the order of the files, with the job; and come back as such. That is
+for data that fits on this machine: jobs with sources and sinks of their own call :func:`sash_flink.aggregate`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyflink.datastream import DataStream, RuntimeExecutionMode, StreamExecutionEnvironment
+from pyflink.java_gateway import get_gateway
+
+import sash_flink
+from sash.cli.engines import Job
+from sash.cli.errors import DataError, UsageError
+from sash.cli.files import in_micros
+from sash_flink import pipeline
+from sash_flink.collecting import packed_for_client
+from sash_flink.packed import RESULTS
+from sash_flink.packed import _sent as sent
+
+__all__ = ["run"]
+
+ROWS = 1 << 14
+"""Rows that travel together into the job."""
+
+
+def run(job: Job) -> Iterator[Any]:
+    """The results of a job."""
+    job.tally.doing = "starting Flink"
+    try:
+        env = sash_flink.environment(job.parallelism or 1, {"table.local-time-zone": "UTC"})
+    except RuntimeError as error:  # no Java
+        raise UsageError(str(error)) from error
+    if not job.streaming:
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+    stream = _stream(env, job)
+    if job.streaming and job.query.time in job.query.orders:
+        stream = sash_flink.with_watermarks(stream, job.query, every_record=True)
+    results = sash_flink.aggregate(stream, job.query)
+    j_results, schema = packed_for_client(results)
+    sides = [packed_for_client(results.get_side_output(tag))[0] for tag in (sash_flink.LATE, sash_flink.REJECTED)]
+    batches, late, rejected = (j_stream.collectAsync() for j_stream in (j_results, *sides))
+    job.tally.doing = "computing"
+    try:
+        env.execute_async("sash run")
+        micros = in_micros(schema)  # as the rows that went in
+        yield micros.empty_table()
+        for table in _tables(batches):
+            yield table.cast(schema).cast(micros)
+        job.tally.late = sum(map(len, _tables(late)))
+        reasons = [reason for table in _tables(rejected) for reason in table.column("reason").to_pylist()]
+    except Py4JJavaError as error:
+        raise DataError(_cause(error)) from error
+    if reasons:
+        raise DataError(f"{reasons[0]} ({len(reasons)} rows could not be taken)")
+
+
+def _stream(env: StreamExecutionEnvironment, job: Job) -> DataStream:
+    """The source's rows in the order of files, made of bytes in the JVM, where they are typed."""
+    schema = in_micros(job.source.schema).remove_metadata()
+    blobs = []
+    for table in job.source.tables():
+        job.tally.rows_in += len(table)
+        blobs += [sent(RESULTS, [batch]) for batch in table.cast(schema).to_batches(ROWS)]
+    blobs = blobs or [sent(RESULTS, schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)])]
+    pipeline.load_jar(env._j_stream_execution_environment)
+    j_blobs = get_gateway().jvm.java.util.ArrayList()
+    for blob in blobs:
+        j_blobs.add(bytearray(blob))
+    source = env._j_stream_execution_environment.fromData(j_blobs, pipeline.BYTES.get_java_type_info())
+    source.setParallelism(1)
+    rows = pipeline.unpacked(source, [schema], [None], -1, table=False)
+    rows.setParallelism(1)  # they stay in order
+    return DataStream(rows)
+
+
+def _tables(j_batches: Any) -> Iterator[pa.Table]:
+    while j_batches.hasNext():
+        yield pa.ipc.open_stream(j_batches.next().getField(1)).read_all()
+
+
+def _cause(error: Py4JJavaError) -> str:
+    """What the job failed of, without the traces."""
+    cause, texts = error.java_exception, []
+    while cause is not None:
+        texts.append(str(cause.getMessage() or "").strip())
+        cause = cause.getCause()
+    lines = [line for text in texts for line in text.splitlines() if line.strip()]
+    ours = [line for line in lines if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
+    return ours[-1].partition(": ")[2] if ours else lines[-1]

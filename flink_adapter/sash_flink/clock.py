@@ -1,0 +1,81 @@
+"""Event time: Flink's watermarks and timers, in milliseconds, and a query's times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from sash import Query
+from sash_flink.schema import find
+
+__all__ = ["END", "NEVER", "Clock"]
+
+NEVER = -(2**63)
+"""The watermark before there is one."""
+END = 2**63 - 1
+"""The watermark when nothing comes any more."""
+_FARTHEST = (2**63 - 1) // 10**6 - 1000
+"""What nanoseconds can tell, in milliseconds."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The column that Flink's watermarks are about, if there is one: the query's time."""
+
+    column: str | None
+    kind: Literal["instant", "local", "date", "number"] = "number"
+
+    @staticmethod
+    def of(query: Query, schema: pa.Schema) -> Clock:
+        """The clock of a query on a stream."""
+        if query.time is None or query.time not in query.orders:
+            return Clock(None)
+        kind = find(schema, query.time)
+        if pa.types.is_timestamp(kind):
+            return Clock(query.time, "instant" if kind.tz else "local")
+        return Clock(query.time, "date" if pa.types.is_date(kind) else "number")
+
+    def others(self, query: Query) -> list[str]:
+        """The columns whose watermarks only their own tuples can move."""
+        return [order for order in query.orders if order != self.column]
+
+    def mark(self, watermark: int) -> Mapping[str, Any] | None:
+        """Flink's watermark as operators take it; None: it tells nothing. Flink's is the last time that is over."""
+        if self.column is None or watermark == NEVER:
+            return None
+        return {self.column: self.moment(watermark + 1)}
+
+    def moment(self, milliseconds: int) -> Any:
+        """A time as values of the column are."""
+        if self.kind == "number":
+            return milliseconds
+        milliseconds = max(min(milliseconds, _FARTHEST), -_FARTHEST)
+        if self.kind == "date":
+            return date(1970, 1, 1) + timedelta(milliseconds // 86_400_000)
+        zone = UTC if self.kind == "instant" else None
+        return datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=milliseconds)
+
+    def timer(self, at: Any, watermark: int) -> int | None:
+        """When Flink is to call, if a window may become complete at this time; None: it need not."""
+        if self.column is None or at is None or at == math.inf:
+            return None
+        if isinstance(at, float) and math.isinf(at):
+            return max(watermark + 1, -_FARTHEST)
+        return max(_milliseconds(at) - 1, watermark + 1)
+
+
+def _milliseconds(at: Any) -> int:
+    """Since 1970, rounded up."""
+    if isinstance(at, np.datetime64):
+        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
+    if isinstance(at, int | float | np.number):
+        return math.ceil(at)
+    if not isinstance(at, datetime):
+        at = datetime(at.year, at.month, at.day)
+    return int(-(-(at - datetime(1970, 1, 1, tzinfo=at.tzinfo)) // timedelta(milliseconds=1)))

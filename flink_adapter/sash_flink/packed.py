@@ -1,0 +1,110 @@
+"""The packed way: buckets of keys, record batches in and record batches out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from sash import Query
+from sash.arrowcolumns import Columns, array_of
+from sash.keyed import KeyedOperator, Outcomes
+from sash_flink.clock import END, NEVER
+from sash_flink.function import Live, StatefulFunction
+from sash_flink.types import wire_schema
+
+__all__ = ["LATE", "REJECTED", "RESULTS", "PackedFunction"]
+
+RESULTS, LATE, REJECTED = 0, 1, 2
+"""What a batch that goes to the JVM begins with."""
+BAD = (TypeError, ValueError, ArithmeticError)
+"""What operators raise at rows that cannot be taken."""
+
+
+class PackedFunction(StatefulFunction):
+    """Takes record batches of a bucket's rows, as ``sash.flink.PackOperator`` makes them, gives what it unpacks."""
+
+    least = 1 << 18
+
+    def __init__(self, query: Query, schema: pa.Schema, results: pa.Schema, **options: Any) -> None:
+        super().__init__(query, schema, **options)
+        self.results = results
+
+    def made(self, snapshot: bytes | None) -> KeyedOperator:
+        """An operator, new or from a snapshot."""
+        if snapshot is None:
+            return KeyedOperator(self.query, own_watermark=self.own)
+        return KeyedOperator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
+
+    def size(self, records: bytes | None) -> int:
+        """About how many bytes they have."""
+        return 64 + len(records or b"")
+
+    def advanced(self, live: Live, watermark: int) -> Iterable[bytes]:
+        """What comes out when the watermark moves."""
+        mark = self.clock.mark(watermark)
+        if watermark == END:
+            yield from self._results(live.op.close_outcomes())
+        elif mark is not None:
+            yield from self._results(live.op.advance_outcomes(mark))
+            if self.ttl is not None:
+                live.op.forget_silent(self.clock.moment(max(watermark - self.ttl, NEVER)))
+
+    def taken(self, live: Live, records: bytes) -> Iterator[bytes]:
+        """What comes out when records come in."""
+        table = pa.ipc.open_stream(records).read_all()
+        if not self.schema.names:  # rows are all that counts
+            table = pa.table({"": pa.nulls(_length(records))})
+        else:
+            table = table.cast(self.schema)
+        self.metrics.count("rows", len(table))
+        yield from self._taken(live, table)
+
+    def _taken(self, live: Live, table: pa.Table) -> Iterator[bytes]:
+        try:
+            outcomes = live.op.process_outcomes(table)
+        except BAD as error:
+            if len(table) == 1:
+                self.metrics.count("rejected", 1)
+                reason = pa.array([str(error)], pa.string())
+                yield _sent(REJECTED, table.append_column("reason", reason).to_batches())
+                return
+            half = len(table) // 2  # the operator is as it was: find the row
+            yield from self._taken(live, table[:half])
+            yield from self._taken(live, table[half:])
+            return
+        yield from self._results(outcomes)
+        if len(live.op.dropped):
+            self.metrics.count("late", len(live.op.dropped))
+            rows = table.take(pa.array(np.asarray(live.op.dropped)))
+            yield _sent(LATE, rows.to_batches())
+
+    def _results(self, outcomes: Outcomes) -> Iterator[bytes]:
+        if not any(map(len, outcomes.lanes)):
+            return
+        fields = [self.results.field(key) for key in self.query.keys]
+        keys = pa.RecordBatch.from_arrays(
+            [array_of(outcomes.keys[field.name], field.type) for field in fields], schema=pa.schema(fields)
+        )
+        columns = Columns(self.query, self.results)
+        batches = [columns.batch(each, keys) for each in outcomes.lanes if len(each)]
+        self.metrics.count("results", sum(map(len, batches)))
+        yield _sent(RESULTS, batches)
+
+
+def _length(records: bytes) -> int:
+    """How many rows there are, where there are no columns to tell."""
+    return sum(batch.num_rows for batch in pa.ipc.open_stream(records))
+
+
+def _sent(kind: int, batches: list[pa.RecordBatch]) -> bytes:
+    schema = wire_schema(batches[0].schema)
+    sink = pa.BufferOutputStream()
+    sink.write(bytes([kind]))
+    with pa.ipc.new_stream(sink, schema) as stream:
+        for batch in batches:
+            stream.write_batch(batch.cast(schema) if batch.schema != schema else batch)
+    made: bytes = sink.getvalue().to_pybytes()
+    return made

@@ -1,0 +1,105 @@
+"""The way record by record: an operator a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.common import Row
+from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
+
+from sash import Operator, Query
+from sash.resulttypes import ends_in
+from sash_flink.clock import END
+from sash_flink.function import Live, StatefulFunction
+from sash_flink.packed import BAD
+from sash_flink.values import reader, writer
+
+__all__ = ["WindowOperatorFunction"]
+
+
+class WindowOperatorFunction(StatefulFunction):
+    """Runs a query on a stream that is keyed by the query's key, record by record: a part for jobs of your own.
+
+    ``read`` are the columns that the query reads, with their Arrow types, in the order of ``query.columns``: what
+    records must have, as rows or tuples. ``results`` are those of its results. ``stamped`` records begin with the
+    watermark that they came behind; others are taken to come behind the one that PyFlink knows of, which is an older
+    one until a bundle is done.
+    """
+
+    def __init__(self, query: Query, read: pa.Schema, results: pa.Schema, *, stamped: bool = False, **options: Any):
+        super().__init__(query, read, **({"cache": 10_000} | options))
+        self.results, self.stamped = results, stamped
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Start."""
+        super().open(runtime_context)
+        self._names = self.schema.names
+        self._readers = [(i, made) for i, field in enumerate(self.schema) if (made := reader(field.type)) is not None]
+        self._writers = [(field.name, writer(field.type)) for field in self.results]
+        self._ends = self.results.field("window_end").type
+        self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
+
+    def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
+        """The watermark and the record."""
+        values = list(value)
+        watermark = values.pop(0) if self.stamped else ctx.timer_service().current_watermark()
+        for i, made in self._readers:
+            values[i] = made(values[i])
+        return watermark, tuple(values)
+
+    def made(self, snapshot: bytes | None) -> Operator:
+        """An operator, new or from a snapshot."""
+        if snapshot is None:
+            return Operator(self.query, own_watermark=self.own)
+        return Operator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
+
+    def size(self, records: Any) -> int:
+        """About how many bytes they have."""
+        return 24 + 16 * len(self.schema)
+
+    def advanced(self, live: Live, watermark: int) -> Iterable[Any]:
+        """What comes out when the watermark moves."""
+        mark = self.clock.mark(watermark)
+        if watermark == END:
+            return self._rows(live, live.op.close())
+        return [] if mark is None else self._rows(live, live.op.advance(mark))
+
+    def taken(self, live: Live, records: Any) -> Iterator[Any]:
+        """What comes out when a record comes in."""
+        self.metrics.count("rows", 1)
+        try:
+            found = live.op.process(dict(zip(self._names, records, strict=True)))
+        except BAD as error:
+            self.metrics.count("rejected", 1)
+            yield self._rejected, Row(*self._told(records), str(error))
+            return
+        if found:
+            yield from self._rows(live, found)
+        if live.op.dropped:
+            self.metrics.count("late", 1)
+            yield self._late, Row(*self._told(records))
+
+    def _told(self, records: Any) -> list[Any]:
+        return [writer(field.type)(value) for field, value in zip(self.schema, records, strict=True)]
+
+    def _rows(self, live: Live, found: list[dict[str, Any]]) -> list[Row]:
+        self.metrics.count("results", len(found))
+        keys = [] if not found else [(name, self._key(i, live.key[i])) for i, name in enumerate(self.query.keys)]
+        return [self._row(dict(keys) | result) for result in found]
+
+    def _key(self, i: int, value: Any) -> Any:
+        made = dict(self._readers).get(i)
+        return value if made is None else made(value)
+
+    def _row(self, result: dict[str, Any]) -> Row:
+        if pa.types.is_struct(self._ends):  # a position, or a time of one of several columns
+            which = self._which(result["window"])
+            for name in ("window_start", "window_end"):
+                result[name] = [result[name] if field.name == which else None for field in self._ends]
+        return Row(*[made(result[name]) for name, made in self._writers])
+
+    def _which(self, name: str) -> str:
+        (lane,) = [lane for lane in self.query.lanes if name in lane.names]
+        return ends_in(self.query, lane, name) or "position"

@@ -1,0 +1,86 @@
+"""Values as PyFlink hands them over one by one, and as it takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.common import Row
+from pyflink.common.time import Instant
+
+__all__ = ["reader", "writer"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WIDE = Context(prec=77)
+Converter = Callable[[Any], Any]
+
+
+def reader(kind: pa.DataType) -> Converter | None:
+    """What makes of PyFlink's value of a column the one that operators take; None: nothing has to be done."""
+    if pa.types.is_timestamp(kind) and kind.tz:
+        return _moment
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        return lambda row: None if row is None else dict(zip(names, row, strict=True))
+    return None
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, Instant):
+        return _EPOCH + timedelta(seconds=value.seconds, microseconds=value.nanos // 1000)
+    return value
+
+
+def writer(kind: pa.DataType) -> Converter:
+    """What makes of a result the value that PyFlink takes for a column of this type."""
+    made = _writer(kind)
+    return lambda value: None if value is None else made(value)
+
+
+def _writer(kind: pa.DataType) -> Converter:
+    if pa.types.is_timestamp(kind):
+        return _instant if kind.tz else _local
+    for known, made in _PLAIN:
+        if known(kind):
+            return made
+    if pa.types.is_decimal(kind):
+        digits = Decimal(1).scaleb(-kind.scale)
+        return lambda value: Decimal(value).quantize(digits, ROUND_HALF_UP, _WIDE)
+    if pa.types.is_list(kind):
+        item = writer(kind.value_type)
+        return lambda value: [item(each) for each in value]
+    if pa.types.is_struct(kind):
+        parts = [writer(field.type) for field in kind]
+
+        def row(value: Any) -> Row:
+            of = value.values() if isinstance(value, dict) else value
+            return Row(*(part(each) for part, each in zip(parts, of, strict=True)))
+
+        return row
+    return lambda value: value
+
+
+def _instant(value: Any) -> Instant:
+    if isinstance(value, np.datetime64):
+        seconds, nanos = divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 10**9)
+        return Instant(seconds, nanos)
+    since = value - _EPOCH
+    return Instant(since.days * 86400 + since.seconds, since.microseconds * 1000)
+
+
+def _local(value: Any) -> datetime:
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+
+
+_PLAIN: list[tuple[Callable[[pa.DataType], bool], Converter]] = [
+    (pa.types.is_boolean, bool),
+    (pa.types.is_integer, int),
+    (pa.types.is_floating, float),
+    (pa.types.is_binary, lambda value: value.to_bytes() if hasattr(value, "estimated_count") else bytes(value)),
+]
