@@ -24,10 +24,10 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tables import insert
-
 import sash
-from sash.aggregators import FIFO, PBA, SBA, FiBA
+from sash.aggregators import FIFO, PBA, SBA
+from sash_experiments.slides import Slide, boundary, fiba, fifo
+from tables import insert
 
 RESULTS = Path(__file__).parent / "results"
 FIELDS = ["aggregation", "n", "algorithm", "round", "slides", "mean_us", "p50_us", "p999_us", "worst_us", "cycles"]
@@ -37,49 +37,6 @@ AGGREGATIONS: dict[str, Callable[[], sash.Aggregation]] = {
     "bloom": lambda: sash.Bloom(capacity=100, error_rate=0.01),
 }
 RECALC_MOST = 2**10  # recalculation is linear: beyond this it only takes the time of the others
-Slide = Callable[[Any], Any]
-
-
-def fifo(algorithm: type[Any], aggregation: sash.Aggregation, values: list[Any]) -> Slide:
-    window = algorithm(aggregation)
-    window.insert_many(values)
-    window.query()
-    evict, insert, query = window.evict, window.insert, window.query
-
-    def slide(value: Any) -> None:
-        evict()
-        insert(value)
-        query()
-
-    return slide
-
-
-def fiba(aggregation: sash.Aggregation, values: list[Any]) -> Slide:
-    window = FiBA(aggregation)
-    window.insert_many_at(enumerate(values))
-    window.query()
-    clock = len(values)
-
-    def slide(value: Any) -> None:
-        nonlocal clock
-        window.evict()
-        window.insert_at(clock, value)
-        clock += 1
-        window.query()
-
-    return slide
-
-
-def boundary(make: Callable[[], SBA], values: list[Any]) -> Slide:
-    window = make()
-    window.insert_many(values)
-    insert, query = window.insert, window.query
-
-    def slide(value: Any) -> None:
-        if insert(value):
-            query()
-
-    return slide
 
 
 def contenders(aggregation: sash.Aggregation, n: int, values: list[Any]) -> Iterator[tuple[str, Callable[[], Slide]]]:

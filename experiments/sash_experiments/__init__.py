@@ -1,0 +1,1 @@
+"""The experiments of the five papers behind Sash: declared, run at three scales, and reported beside the papers."""

@@ -1,0 +1,152 @@
+"""Experiments whose numbers come from the benchmarks of stream slicing and of MTA: their raw results, read as ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sash_experiments.experiment import Experiment
+from sash_experiments.raw import Measured, Results
+
+__all__ = ["MTA", "SLICING", "of_bench"]
+
+Row = dict[str, str]
+
+
+def of_bench(experiment: Experiment, folder: Path) -> Results | None:
+    """The results of an experiment in a benchmark's files; None if they are not there."""
+    path = folder / experiment.bench_file
+    if not experiment.bench_file or not path.exists():
+        return None
+    with path.open(newline="", encoding="utf-8") as file:
+        read = _READERS.get(path.stem, _common)
+        rows = tuple(read(experiment, csv.DictReader(file)))
+    about = path.with_suffix(".json")
+    return Results(rows, json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}) if rows else None
+
+
+def _common(_: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:
+    """Rows that are written as those of Sash's own experiments."""
+    for row in rows:
+        yield Measured(row["panel"], row["x"], row["series"], int(row["round"]), row["unit"], float(row["value"]))
+
+
+def _slicing(experiment: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:
+    figure = experiment.name.removeprefix("slicing-fig")
+    for row in rows:
+        if row["figure"].rstrip("abcd") == figure:
+            part = f"{row['figure']}: " if row["figure"] != figure else ""
+            series = row["setting"] if figure == "15" else row["contender"]
+            panel = "a split" if figure == "15" else part + row["setting"]
+            x = row["x"].replace("% late", "").replace("up to ", "").removesuffix(" s") if figure == "12" else row["x"]
+            yield Measured(panel, x, series, int(row["round"]), row["unit"], float(row["value"]))
+
+
+_MTA: dict[str, tuple[str, str, str, str]] = {
+    # experiment of the paper: what the benchmark calls it, its x, what is measured, the unit
+    "mta-exp1": ("latency", "n", "mean_us", "µs"),
+    "mta-exp2": ("bulk", "evicted", "mean_us", "µs"),
+    "mta-exp3": ("dimensions", "aggregate", "mean_us", "µs"),
+    "mta-exp4": ("memory", "n", "anonymous_mb", "MB"),
+}
+
+
+def _mta(experiment: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:
+    name, x, measure, unit = _MTA[experiment.name]
+    rounds: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if row["experiment"] == name and row[measure]:
+            place = (row[x], row["contender"])
+            rounds[place] = rounds.get(place, -1) + 1
+            yield Measured(name, row[x], row["contender"], rounds[place], unit, float(row[measure]))
+
+
+_READERS: dict[str, Callable[[Experiment, Iterator[Row]], Iterator[Measured]]] = {"slicing": _slicing, "mta": _mta}
+
+
+def _figure(number: int, title: str, workload: str, x: str, gap: str = "", x_log: bool = True) -> Experiment:
+    return Experiment(
+        f"slicing-fig{number}",
+        title,
+        workload,
+        bench="make bench-slicing",
+        bench_file="slicing.csv",
+        x=x,
+        x_log=x_log,
+        gap=gap,
+    )
+
+
+_LATE = "20 % of tuples late by up to 2 s"
+SLICING = [
+    _figure(8, "Throughput in order", "Tumbling windows of 1 to 20 s, sum, football data; tuples a second.", "windows"),
+    _figure(9, "Throughput with disorder and sessions", f"The same with a session window, {_LATE}.", "windows"),
+    _figure(
+        10,
+        "Memory",
+        "Bytes by slices and by tuples in the allowed lateness, windows on time and on counts.",
+        "slices or tuples",
+    ),
+    _figure(
+        11, "Output latency of aggregate stores", "Microseconds of one firing by entries; sum and median.", "entries"
+    ),
+    _figure(
+        12,
+        "Stream order",
+        "20 windows and a session; tuples a second by the share of late tuples and their delay.",
+        "late, % or s",
+        x_log=False,
+    ),
+    _figure(13, "Aggregations", f"20 windows, {_LATE}; tuples a second.", "aggregation", x_log=False),
+    _figure(14, "Median", f"Tuples a second by windows, football data and a machine's 37 values, {_LATE}.", "windows"),
+    _figure(15, "Splits", "Microseconds to recompute a slice that is split, by its tuples.", "tuples"),
+    _figure(16, "Window measures", f"Windows on time and on counts, {_LATE}; tuples a second.", "windows"),
+    _figure(
+        17,
+        "A dashboard in parallel",
+        "M4 over 80 concurrent windows an instance, by parallelism; tuples a second, beside Flink's own buckets.",
+        "parallelism",
+        "Not run: it needs 8 cores; 2 cannot show how it scales.",
+    ),
+]
+
+
+def _mta_experiment(number: int, title: str, workload: str, x: str, gap: str = "") -> Experiment:
+    return Experiment(
+        f"mta-exp{number}",
+        title,
+        workload,
+        bench="make bench-mta",
+        bench_file="mta.csv",
+        x=x,
+        x_log=number != 3,
+        gap=gap,
+    )
+
+
+MTA = [
+    _mta_experiment(
+        1,
+        "Latency of windows of constant size",
+        "A value comes, the slide policy lets the oldest go, and the result is asked for; mean µs by window size.",
+        "window size",
+        "Stores are on this machine (LMDB, RocksDB, Redis), not Couchbase in a cluster; windows up to 2^24.",
+    ),
+    _mta_experiment(2, "Bulk eviction", "Of a large window 1 to all values leave at once; µs by how many.", "evicted"),
+    _mta_experiment(
+        3,
+        "Analytics of several dimensions",
+        "Several aggregates over one window, each alone and all together; µs.",
+        "aggregate",
+        "The paper's stream of two years of memory readings is not public; values are made up.",
+    ),
+    _mta_experiment(
+        4,
+        "Memory",
+        "What a process holds by the size of its window, in memory and in stores; MB.",
+        "window size",
+        "The paper limits Java's heap; here the memory of the process is measured.",
+    ),
+]

@@ -1,0 +1,87 @@
+"""A claim of a paper, and what came of it here."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sash_experiments.raw import Results
+
+__all__ = ["ENOUGH", "Check", "Claim", "Line", "Unshown", "Verdict", "factor", "line", "logarithmic", "ratio", "times"]
+
+ENOUGH = 0.8
+"""A factor holds if ours is at least so much of the paper's."""
+Line = dict[float, float]
+Check = Callable[[Results], "Verdict"]
+
+
+class Verdict(NamedTuple):
+    """What was measured here, and whether the claim holds."""
+
+    ours: str
+    holds: bool
+    why: str = ""
+
+
+class Unshown(Exception):
+    """The results do not reach to where the claim is made: a smaller scale, an experiment that was not run."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, in our words, and the number it gives."""
+
+    experiment: str
+    text: str
+    published: str
+    check: Check | None = None
+    cannot: str = ""
+    """Why it cannot be shown here, if it has no check."""
+
+
+def line(results: Results, panel: str, series: str) -> Line:
+    """{x: median} of a series, by ascending x; Unshown if it is not there."""
+    found = results.panel(panel).get(series)
+    if not found:
+        raise Unshown(f"there is no {series} in {panel!r}")
+    return dict(sorted((float(x), value) for x, value in found.items()))
+
+
+def ratio(results: Results, panel: str, over: str, under: str, least: float = 0) -> float:
+    """How many times the one series is the other: the median over all x of at least ``least`` that both have."""
+    one, other = line(results, panel, over), line(results, panel, under)
+    shared = [one[x] / other[x] for x in one if x in other and x >= least and other[x]]
+    if not shared:
+        raise Unshown(f"nothing is measured from {least:g} on")
+    return statistics.median(shared)
+
+
+def times(number: float) -> str:
+    """A factor in words.
+
+    >>> times(2.54), times(123.4)
+    ('2.5×', '123×')
+    """
+    return f"{number:.1f}×" if number < 100 else f"{number:,.0f}×"
+
+
+def factor(panel: str, over: str, under: str, enough: float, least: float = 0, why: str = "") -> Check:
+    """A check that one series is at least ``enough`` times another."""
+
+    def check(results: Results) -> Verdict:
+        found = ratio(results, panel, over, under, least)
+        holds = found >= enough
+        return Verdict(times(found), holds, "" if holds else why)
+
+    return check
+
+
+def logarithmic(found: Line) -> float:
+    """R² of a fit of a + b · log x: 1 is perfectly logarithmic."""
+    if len(found) < 4:
+        raise Unshown("too few sizes to fit a line")
+    logs, values = [math.log(x) for x in found], list(found.values())
+    return statistics.correlation(logs, values) ** 2

@@ -1,0 +1,130 @@
+"""The claims of the DABA paper."""
+
+from __future__ import annotations
+
+import statistics
+
+from sash_experiments.breakeven import NEVER
+from sash_experiments.claims.claim import ENOUGH, Claim, Unshown, Verdict, line, ratio, times
+from sash_experiments.raw import Results
+
+__all__ = ["CLAIMS"]
+
+THREE = ("TwoStacks", "ABA", "DABA")
+LINEAR = ("Collect",)
+
+
+def _points(results: Results, name: str) -> dict[str, float]:
+    found = results.panel("break-even").get(name, {})
+    if len(found) < 4:
+        raise Unshown("too few aggregations")
+    return {label: point for label, point in found.items() if label not in LINEAR}
+
+
+def _low(results: Results) -> Verdict:
+    points = {name: _points(results, name) for name in THREE}
+    most = {name: max(each.values()) for name, each in points.items()}
+    never = [name for name, each in points.items() if NEVER in each.values()]
+    text = ", ".join(f"{name} ≤ {value:,.0f}" for name, value in most.items())
+    return Verdict(
+        text, not never and all(value <= 112 for value in most.values()), "never: " + ", ".join(never) if never else ""
+    )
+
+
+def _reactive(results: Results) -> Verdict:
+    tree, aba = _points(results, "FlatFAT"), _points(results, "ABA")
+    found = [tree[label] / aba[label] for label in tree if label != "Bloom" and aba[label] and tree[label]]
+    middle = statistics.median(found)
+    return Verdict(
+        times(middle),
+        middle >= 10 * ENOUGH,
+        "" if middle >= 10 * ENOUGH else "where a call of Python dominates, trees are nearer",
+    )
+
+
+def _collect(results: Results) -> Verdict:
+    points = results.panel("break-even")
+    found = {name: points.get(name, {}).get("Collect") for name in THREE}
+    if None in found.values():
+        raise Unshown("Collect was not run")
+    holds = all(value == NEVER for value in found.values())
+    text = ", ".join(f"{name} {'never' if value == NEVER else f'{value:,.0f}'}" for name, value in found.items())
+    return Verdict(
+        text, holds, "" if holds else "joining Python's tuples copies pointers, cheaper than a loop over values"
+    )
+
+
+def _steady(results: Results) -> Verdict:
+    deviation = results.panel("deviation")
+    if not {"TwoStacks", "DABA"} <= set(deviation) or len(deviation["DABA"]) < 3:
+        raise Unshown("too few aggregations")
+    found = [deviation["TwoStacks"][label] / deviation["DABA"][label] for label in deviation["DABA"]]
+    middle = statistics.median(found)
+    return Verdict(
+        f"{times(min(found))} to {times(max(found))}, of the thread's own time",
+        middle >= 3 * ENOUGH,
+        "" if middle >= 3 * ENOUGH else "calls of Python deviate by themselves",
+    )
+
+
+def _slower(results: Results) -> Verdict:
+    average = results.panel("average")
+    if len(average.get("DABA", {})) < 3:
+        raise Unshown("too few aggregations")
+    found = statistics.median(average["DABA"][label] / average["ABA"][label] for label in average["DABA"])
+    return Verdict(times(found), found > 1)
+
+
+def _best(results: Results) -> Verdict:
+    stacks = [line(results, "Sum", name) for name in ("TwoStacks", "ABA")]
+    others = [line(results, "Sum", name) for name in ("DABA", "FlatFAT")]
+    sizes = [x for x in stacks[0] if x >= 16]
+    if not sizes:
+        raise Unshown("windows are too small")
+    won = [x for x in sizes if max(each[x] for each in stacks) > max(each[x] for each in others)]
+    return Verdict(f"at {len(won)} of {len(sizes)} sizes from 16 on", len(won) == len(sizes))
+
+
+def _constant(results: Results) -> Verdict:
+    found = line(results, "Sum", "DABA")
+    if max(found) < 4096:
+        raise Unshown("windows are too small")
+    change = found[max(found)] / found[16.0]
+    return Verdict(f"{times(change)} from 2^4 to {max(found):,.0f}", change > 0.6)
+
+
+def _linear(results: Results) -> Verdict:
+    found = line(results, "Sum", "Recalc")
+    if 1024.0 not in found:
+        raise Unshown("windows are too small")
+    change = found[64.0] / found[1024.0]
+    return Verdict(f"{times(change)} less for 16× the window", 8 < change < 32)
+
+
+def _trees(results: Results) -> Verdict:
+    found = {name: ratio(results, "GeometricMean", name, "FlatFAT", 256) for name in THREE}
+    text = ", ".join(f"{name} {times(value)}" for name, value in found.items())
+    return Verdict(text, min(found.values()) > 1)
+
+
+CLAIMS = [
+    Claim(
+        "daba-tab1",
+        "Two-Stacks, ABA and DABA beat recalculation from small windows on, for all aggregations but Collect",
+        "TwoStacks ≤ 48, ABA ≤ 28, DABA ≤ 112",
+        _low,
+    ),
+    Claim("daba-tab1", "The tree of Reactive breaks even much later: its point over ABA's", "10–100×", _reactive),
+    Claim("daba-tab1", "Nothing beats recalculation for Collect", "never", _collect),
+    Claim("daba-tab2", "DABA's latency deviates less than that of Two-Stacks", "3–25×", _steady),
+    Claim("daba-tab2", "On average DABA is somewhat slower than ABA", "1.2× (Sum: 210 to 172 cycles)", _slower),
+    Claim("daba-fig18", "Two-Stacks and ABA have the best throughput", "all sizes", _best),
+    Claim(
+        "daba-fig18",
+        "DABA's throughput does not depend on the window's size",
+        "level up to the caches' size",
+        _constant,
+    ),
+    Claim("daba-fig18", "Recalculation's throughput falls linearly with the window", "linear", _linear),
+    Claim("daba-fig18", "Reactive is slower than all three (GeometricMean, from 2^8 on)", "slower", _trees),
+]

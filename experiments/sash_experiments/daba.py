@@ -1,0 +1,150 @@
+"""The experiments of the DABA paper: break-even points, latency and its deviation, throughput."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import sash
+from sash import Aggregation
+from sash_experiments.breakeven import break_evens
+from sash_experiments.contenders import over_values, uniform_values
+from sash_experiments.experiment import Experiment
+from sash_experiments.raw import Measured
+from sash_experiments.timing import latencies, mean_seconds, spikes
+
+__all__ = ["EXPERIMENTS"]
+
+
+def _bloom() -> Aggregation:
+    return sash.Bloom(capacity=1700, error_rate=0.01)  # about 2^14 bits, as in the paper
+
+
+FUNCTIONS: dict[str, Callable[[], Aggregation]] = {
+    "Sum": sash.Sum,
+    "Max": sash.Max,
+    "ArithmeticMean": sash.Mean,
+    "GeometricMean": sash.GeometricMean,
+    "MinCount": sash.MinCount,
+    "SampleStdDev": sash.SampleStdDev,
+    "ArgMax": sash.ArgMax,
+    "Bloom": _bloom,
+    "Collect": sash.Collect,
+}
+NAMES = ("FlatFAT", "TwoStacks", "ABA", "DABA")
+
+
+def _pairs(aggregation: Aggregation, values: list[Any]) -> list[Any]:
+    return [(value, i) for i, value in enumerate(values)] if aggregation.arity == 2 else values
+
+
+def tab1(rounds: int, functions: list[str], sizes: list[int], slides: int, budget: float) -> Iterator[Measured]:
+    """Break-even points of the four algorithms."""
+    wanted = {name: FUNCTIONS[name] for name in functions}
+    for number in range(rounds):
+        yield from break_evens(wanted, NAMES, sizes, {"break-even": 1}, slides, budget, number)
+
+
+def tab2(rounds: int, functions: list[str], n: int, slides: int, budget: float) -> Iterator[Measured]:
+    """Mean and standard deviation of the latency."""
+    for label in functions:
+        aggregation = FUNCTIONS[label]()
+        values = _pairs(aggregation, uniform_values(n))
+        for number in range(rounds):
+            for name, make in over_values(NAMES[1:], aggregation, n, values):
+                taken = latencies(make(), values, slides, budget)
+                yield Measured("average", label, name, number, "ns", statistics.fmean(taken))
+                yield Measured("deviation", label, name, number, "ns", statistics.pstdev(taken))
+                if label in ("Sum", "GeometricMean", "Bloom"):
+                    for x, value in spikes(taken):
+                        yield Measured(f"{label}: slowest slides in time", str(x), name, number, "ns", value)
+
+
+def fig18(rounds: int, exponents: list[int], slides: int, budget: float) -> Iterator[Measured]:
+    """Throughput by window size."""
+    for label in ("Sum", "GeometricMean", "Bloom"):
+        aggregation = FUNCTIONS[label]()
+        for n in (2**exponent for exponent in exponents):
+            values = uniform_values(n)
+            for number in range(rounds):
+                for name, make in over_values(("Recalc", *NAMES), aggregation, n, values):
+                    seconds = mean_seconds(make(), values, slides, budget)
+                    yield Measured(label, str(n), name, number, "values/s", 1 / seconds)
+
+
+_HEAD = ("FlatFAT", "TwoStacks", "ABA", "DABA")
+_POINTS: dict[str, tuple[Any, ...]] = {
+    "Sum": (1024, 48, 8, 64),
+    "Max": (704, 28, 4, 64),
+    "ArithmeticMean": (1024, 48, 28, 112),
+    "GeometricMean": (704, 32, 16, 64),
+    "MinCount": (512, 28, 16, 64),
+    "SampleStdDev": (704, 28, 16, 64),
+    "ArgMax": (704, 28, 28, 48),
+    "Bloom": (28, 16, 28, 28),
+    "Collect": ("never", "never", "never", "never"),
+}
+TABLE_1 = {row: dict(zip(_HEAD, numbers, strict=True)) for row, numbers in _POINTS.items()}
+_CYCLES = {
+    "Sum": (183, 1428, 172, 142, 210, 56),
+    "Max": (188, 1467, 160, 184, 209, 58),
+    "ArithmeticMean": (194, 1170, 171, 294, 227, 69),
+    "GeometricMean": (206, 1169, 185, 306, 244, 84),
+    "SampleStdDev": (218, 1323, 199, 359, 255, 86),
+    "ArgMax": (197, 2047, 163, 249, 218, 64),
+    "Bloom": (6771, 338700, 7253, 213800, 9762, 7957),
+}
+_COLUMNS = [f"{name}{of}" for name in _HEAD[1:] for of in ("", ", σ")]
+TABLE_2 = {row: dict(zip(_COLUMNS, numbers, strict=True)) for row, numbers in _CYCLES.items()}
+SIZES = [4, 8, 16, 28, 48, 64, 112, 256, 512, 704, 1024]
+_PLAIN = [name for name in FUNCTIONS if name != "ArgMax"]
+
+EXPERIMENTS = [
+    Experiment(
+        "daba-tab1",
+        "Break-even points",
+        "The least window size from which on an algorithm is faster on average than recalculation, by aggregation. "
+        "FlatFAT is the paper's Reactive. 0: never, up to 1,024 values.",
+        {
+            "smoke": {"rounds": 1, "functions": ["Sum"], "sizes": [4, 64], "slides": 64, "budget": 0.02},
+            "small": {"rounds": 1, "functions": _PLAIN, "sizes": SIZES, "slides": 4096, "budget": 0.06},
+            "paper": {"rounds": 5, "functions": _PLAIN, "sizes": SIZES, "slides": 1_000_000, "budget": 10},
+        },
+        tab1,
+        x="aggregation",
+        x_log=False,
+        y_log=False,
+        table=True,
+        published=TABLE_1,
+        published_unit="values (C++)",
+        gap="Recalculation is a loop of Python here and was optimised C++ there, so points are lower here.",
+    ),
+    Experiment(
+        "daba-tab2",
+        "Latency and its deviation, and Figure 18 (bottom): its spikes",
+        "Windows of 2^14 values, rounds of evict, insert, query; nanoseconds of each, of the thread's own time.",
+        {
+            "smoke": {"rounds": 1, "functions": ["Sum", "ArgMax"], "n": 64, "slides": 300, "budget": 1},
+            "small": {"rounds": 3, "functions": list(_CYCLES), "n": 2**14, "slides": 50_000, "budget": 8},
+            "paper": {"rounds": 1, "functions": list(_CYCLES), "n": 2**14, "slides": 1_000_000, "budget": 3600},
+        },
+        tab2,
+        x="aggregation",
+        x_log=False,
+        table=True,
+        published=TABLE_2,
+        published_unit="processor cycles (C++)",
+    ),
+    Experiment(
+        "daba-fig18",
+        "Throughput by window size",
+        "Sum, GeometricMean and Bloom (2^14 bits) over windows of 2^0 to 2^20 values at slide 1; values a second.",
+        {
+            "smoke": {"rounds": 1, "exponents": [2, 5], "slides": 64, "budget": 0.02},
+            "small": {"rounds": 2, "exponents": list(range(2, 15, 2)), "slides": 100_000, "budget": 0.15},
+            "paper": {"rounds": 5, "exponents": list(range(21)), "slides": 10_000_000, "budget": 600},
+        },
+        fig18,
+    ),
+]

@@ -1,0 +1,60 @@
+"""All experiments, and where their raw results are."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator
+from pathlib import Path
+
+from sash_experiments import benches, daba, pba, pba_latency, reactive
+from sash_experiments.experiment import SCALES, Experiment, Scale
+from sash_experiments.machine import facts
+from sash_experiments.raw import Measured, Results, load, saving
+
+__all__ = ["EXPERIMENTS", "find", "results_folder", "run", "stored"]
+
+_PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *benches.SLICING, *reactive.EXPERIMENTS, *benches.MTA)
+}
+
+
+def results_folder() -> Path:
+    """Where raw results are: in a checkout of Sash beside the benchmarks' own, elsewhere in a folder here."""
+    beside = Path(__file__).parents[1] / "results"
+    return beside if beside.is_dir() else Path("sash-results")
+
+
+def _path(experiment: Experiment, scale: Scale, folder: Path) -> Path:
+    return folder / f"{experiment.name}.{scale}.csv"
+
+
+def find(name: str) -> Experiment:
+    """An experiment by its name; a KeyError that tells the names."""
+    if name not in EXPERIMENTS:
+        raise KeyError(f"there is no experiment {name!r}; there are {', '.join(EXPERIMENTS)}")
+    return EXPERIMENTS[name]
+
+
+def run(
+    experiment: Experiment, scale: Scale, folder: Path, data_dir: Path | None = None
+) -> Generator[Measured, None, None]:
+    """Measure, and keep the raw results; the rows as they come. ``data_dir`` holds original data sets."""
+    if experiment.measure is None:
+        raise ValueError(f"{experiment.name} is not measured by itself: {experiment.gap or experiment.bench}")
+    sizes, more = experiment.sizes[scale], {}
+    if data_dir is not None and "data_dir" in inspect.signature(experiment.measure).parameters:
+        more = {"data_dir": data_dir}
+    about = facts(experiment=experiment.name, scale=scale, sizes=sizes, original_data=bool(more))
+    yield from saving(_path(experiment, scale, folder), experiment.measure(**sizes, **more), about)
+
+
+def stored(experiment: Experiment, folder: Path) -> Results | None:
+    """Its results at the largest scale that there is, or those of its benchmark; None: it has not been run."""
+    if experiment.measure is None:
+        return benches.of_bench(experiment, folder)
+    for scale in reversed(SCALES):
+        found = load(_path(experiment, scale, folder))
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,193 @@
+"""One HTML page: every claim, every experiment with its plots and numbers, the machine. It needs no network."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from sash_experiments.experiment import PAPERS, Experiment
+from sash_experiments.machine import facts
+from sash_experiments.raw import Results
+from sash_experiments.registry import EXPERIMENTS, stored
+from sash_experiments.verdicts import CANNOT, FAILS, HOLDS, NOT_RUN, Judged, judged
+
+__all__ = ["page"]
+
+CLASSES = {HOLDS: "holds", FAILS: "fails", CANNOT: "cannot", NOT_RUN: "notrun"}
+MARKS = {HOLDS: "✓", FAILS: "✗", CANNOT: "–", NOT_RUN: "○"}
+WIDEST = 24
+"""A panel with more places than this is a plot only."""
+
+
+def page(folder: Path) -> str:
+    """The whole page, from the raw results in a folder."""
+    claims = list(judged(folder))
+    known = {name: stored(experiment, folder) for name, experiment in EXPERIMENTS.items()}
+    drawn = {name: _plot(EXPERIMENTS[name], results) for name, results in known.items() if results is not None}
+    parts = {
+        "style": _asset("report.css"),
+        "script": _asset("report.js"),
+        "counts": _counts(claims),
+        "papers": "".join(f'<option value="{key}">{escape(title)}</option>' for key, title in PAPERS.items()),
+        "claims": "".join(map(_claim, claims)),
+        "experiments": "".join(_section(each, known[name]) for name, each in EXPERIMENTS.items()),
+        "machine": _pairs(facts()),
+        "data": json.dumps(drawn, separators=(",", ":")).replace("</", "<\\/"),
+    }
+    text = _asset("report.html")
+    for name, part in parts.items():
+        text = text.replace(f"<!--{name}-->", part)
+    return text
+
+
+def _asset(name: str) -> str:
+    return files("sash_experiments").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _counts(claims: list[Judged]) -> str:
+    counts = Counter(each.verdict for each in claims)
+    return "".join(
+        f'<span class="count {CLASSES[verdict]}"><b>{counts[verdict]}</b> {verdict}</span>' for verdict in CLASSES
+    )
+
+
+def _claim(each: Judged) -> str:
+    claim, kind = each.claim, CLASSES[each.verdict]
+    paper = EXPERIMENTS[claim.experiment].paper
+    cells = [
+        f'<td data-label="claim">{_text(claim.text)}<br><a href="#{claim.experiment}">{claim.experiment}</a></td>',
+        f'<td data-label="paper">{_text(claim.published)}</td>',
+        f'<td data-label="here">{_text(each.ours) or "–"}</td>',
+        f'<td data-label="verdict"><span class="verdict {kind}"><span aria-hidden="true">{MARKS[each.verdict]}</span> '
+        f"{each.verdict}</span>" + (f'<div class="why">{_text(each.why)}</div>' if each.why else "") + "</td>",
+    ]
+    return f'<tr data-paper="{paper}" data-verdict="{kind}">{"".join(cells)}</tr>\n'
+
+
+def _section(experiment: Experiment, results: Results | None) -> str:
+    head = (
+        f'<section class="experiment" id="{experiment.name}" data-paper="{experiment.paper}"><h3>'
+        f"{escape(experiment.name)}: {_text(experiment.title)}</h3><p>{_text(experiment.workload)}</p>"
+    )
+    gap = f'<p class="gap">{_text(experiment.gap)}</p>' if experiment.gap else ""
+    if results is None:
+        return f'{head}{gap}<p class="state">Not run.</p>{_command(experiment)}</section>\n'
+    scale = results.facts.get("scale")
+    state = f"Scale: {scale}. " if scale else "From the benchmark's raw results. "
+    small = "Too small to mean anything: it only shows that it runs. " if scale == "smoke" else ""
+    body = [
+        f'<p class="state">{state}{small}{escape(_load(results))}</p>',
+        f'<div class="plot" data-experiment="{experiment.name}"></div>',
+        "".join(_tables(results)),
+        _published(experiment),
+        f"<details><summary>The machine and versions of this run</summary>{_pairs(results.facts)}</details>",
+        _command(experiment),
+    ]
+    return f"{head}{gap}{''.join(body)}</section>\n"
+
+
+def _load(results: Results) -> str:
+    load, cores = results.facts.get("load_before"), results.facts.get("cores")
+    return f"The load before was {load:.1f}, on {cores} cores." if load is not None else ""
+
+
+def _command(experiment: Experiment) -> str:
+    return f'<p class="command"><code>{escape(experiment.command)}</code></p>'
+
+
+def _tables(results: Results) -> Iterator[str]:
+    for panel, unit in results.panels.items():
+        series = results.panel(panel)
+        places = list(dict.fromkeys(x for line in series.values() for x in line))
+        if len(places) <= WIDEST:
+            rows = [[x, *(_number(line.get(x)) for line in series.values())] for x in places]
+            yield _table(f"Numbers: {panel}, {unit} (medians)", ["", *series], rows)
+
+
+def _published(experiment: Experiment) -> str:
+    if not experiment.published:
+        return ""
+    columns = list(next(iter(experiment.published.values())))
+    rows = [[name, *(_number(line.get(each)) for each in columns)] for name, line in experiment.published.items()]
+    return _table(f"The paper's own numbers, {experiment.published_unit}", ["", *columns], rows, opened=True)
+
+
+def _table(title: str, head: list[str], rows: list[list[str]], opened: bool = False) -> str:
+    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
+        for first, *rest in rows
+    )
+    return (
+        f"<details{' open' if opened else ''}><summary>{escape(title)}</summary>"
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">'
+        f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div></details>"
+    )
+
+
+def _number(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _pairs(known: dict[str, Any]) -> str:
+    lines = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td>{escape(_fact(value))}</td></tr>' for name, value in known.items()
+    )
+    return f'<div class="scroll"><table class="pairs">{lines}</table></div>'
+
+
+def _fact(value: Any) -> str:
+    return json.dumps(value) if isinstance(value, dict) else str(value)
+
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _text(text: str) -> str:
+    """For the page, with powers as such."""
+    return re.sub(r"\b(2|10)\^(\d+)", lambda found: found[1] + found[2].translate(_RAISED), escape(text))
+
+
+def _plot(experiment: Experiment, results: Results) -> dict[str, Any]:
+    """What the page's script draws."""
+    panels = [_panel(experiment, results, name, unit) for name, unit in results.panels.items()]
+    return {"x": experiment.x, "panels": panels}
+
+
+def _panel(experiment: Experiment, results: Results, name: str, unit: str) -> dict[str, Any]:
+    series = results.panel(name)
+    places = list(dict.fromkeys(x for line in series.values() for x in line))
+    numeric = all(map(_is_number, places))
+    index = {x: float(x) if numeric else i for i, x in enumerate(places)}
+    in_time = name.endswith("in time")
+    lines = {
+        label: sorted([index[x], float(f"{y:.5g}")] for x, y in line.items() if math.isfinite(y))
+        for label, line in series.items()
+    }
+    return {
+        "name": name,
+        "unit": unit,
+        "x": "slides" if in_time else experiment.x,
+        "labels": None if numeric else places,
+        "xLog": numeric and experiment.x_log and not in_time and min(index.values(), default=0) > 0,
+        "yLog": experiment.y_log,
+        "series": lines,
+    }
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
