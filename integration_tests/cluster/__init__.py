@@ -1,0 +1,1 @@
+"""The same jobs on clusters of containers, with faults. See docs/clusters.md."""

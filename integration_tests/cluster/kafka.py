@@ -1,0 +1,119 @@
+"""A Kafka broker in a container, and a client of it in this process."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from .engine import SHARED, Host, wait_for
+
+__all__ = ["Kafka"]
+
+ROOT = Path(__file__).parents[2]
+
+
+class Kafka:
+    """One broker. ``inside`` is its address for the other containers."""
+
+    inside = "kafka:9092"
+
+    def __init__(self, host: Host) -> None:
+        subprocess.run([ROOT / "scripts" / "kafka-jars"], check=True)
+        shutil.copytree(ROOT / "build" / "kafka", host.shared / "kafka", dirs_exist_ok=True)
+        shutil.copytree(ROOT / "compose" / "kafka", host.shared / "kafka", dirs_exist_ok=True)
+        port = free_port()
+        self.outside = f"127.0.0.1:{port}"
+        command = [f"{SHARED}/kafka/start", f"{SHARED}/kafka/broker", self.outside]
+        self.node = host.node("kafka", command, {19092: port}).start()
+        self._admin = AdminClient({"bootstrap.servers": self.outside, "log_level": 0})
+        self.wait()
+
+    def wait(self) -> None:
+        """Until it answers."""
+
+        def answers() -> bool:
+            try:
+                return bool(self._admin.list_topics(timeout=2).brokers)
+            except KafkaException:
+                return False
+
+        wait_for("Kafka's answer", answers)
+
+    def topic(self, name: str, partitions: int = 2) -> str:
+        """A new topic."""
+        (made,) = self._admin.create_topics([NewTopic(name, partitions, 1)]).values()
+        made.result(30)
+        return name
+
+    def produce(self, topic: str, records: Iterable[tuple[str, Mapping[str, Any] | str]]) -> int:
+        """Send records, a key and a value each; how many. All are acknowledged when it returns."""
+        producer = Producer({"bootstrap.servers": self.outside, "enable.idempotence": True, "log_level": 0})
+        count = 0
+        for key, value in records:
+            producer.produce(topic, (value if isinstance(value, str) else json.dumps(value)).encode(), key.encode())
+            producer.poll(0)
+            count += 1
+        left = producer.flush(60)
+        assert not left, f"{left} records were not acknowledged"
+        return count
+
+    def consume(
+        self, topic: str, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = 120
+    ) -> list[dict[str, Any]]:
+        """All committed records of a topic so far, once ``enough`` holds of them, or the time is up."""
+        found: list[dict[str, Any]] = self._read(topic, json.loads, enough, seconds)
+        return found
+
+    def texts(self, topic: str, count: int) -> list[str]:
+        """The committed records of a topic as they are, once there are so many."""
+        found: list[str] = self._read(topic, bytes.decode, lambda found: len(found) >= count, 60)
+        return found
+
+    def _read(self, topic: str, told: Callable[[bytes], Any], enough: Callable[[Any], bool], seconds: float) -> Any:
+        consumer = Consumer(
+            {
+                "bootstrap.servers": self.outside,
+                "group.id": f"reader-{time.monotonic_ns()}",
+                "auto.offset.reset": "earliest",
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "log_level": 0,
+            }
+        )
+        partitions = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
+        found: list[Any] = []
+        end = time.monotonic() + seconds
+        try:
+            while time.monotonic() < end:
+                found += map(told, _values(consumer.consume(1000, timeout=1.0)))
+                if enough(found):
+                    found += map(told, _values(consumer.consume(1000, timeout=2.0)))  # whatever is there beyond that
+                    break
+        finally:
+            consumer.close()
+        return found
+
+
+def _values(messages: list[Message]) -> Iterator[bytes]:
+    for message in messages:
+        value = message.value()
+        if message.error() is None and value is not None:
+            yield value
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,114 @@
+"""All cases on Flink: one job a runtime, because a job takes seconds to start and cases take none."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .cases import CASES, Case
+
+if TYPE_CHECKING:
+    from pyflink.datastream import DataStream, StreamExecutionEnvironment
+
+Rows = list[Mapping[str, Any]]
+GAPS: dict[str, str] = {}
+_FOUND: dict[str, dict[str, Rows]] = {}
+
+
+def packed(case: Case, request: pytest.FixtureRequest) -> Rows:
+    return _rows("packed", case, request, packed=True, latency="5ms")
+
+
+def by_record(case: Case, request: pytest.FixtureRequest) -> Rows:
+    return _rows("by record", case, request, packed=False)
+
+
+def batch(case: Case, request: pytest.FixtureRequest) -> Rows:
+    return _rows("batch", case, request)
+
+
+def _rows(way: str, case: Case, request: pytest.FixtureRequest, **options: Any) -> Rows:
+    if way not in _FOUND:
+        _FOUND[way] = {}  # a job that fails is not tried again for each case
+        _FOUND[way] |= run_cases(
+            request.getfixturevalue("flink"), request.getfixturevalue("tmp_path"), way == "batch", **options
+        )
+    return _FOUND[way][case.name]
+
+
+def run_cases(
+    env: StreamExecutionEnvironment, folder: Path, batch: bool, cases: Sequence[Case] = CASES, **options: Any
+) -> dict[str, Rows]:
+    """The rows of cases, by name."""
+    import cloudpickle
+    from pyflink.datastream import RuntimeExecutionMode
+
+    import sash_flink
+    from sash_flink.collecting import Collected, packed_for_client
+
+    cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])  # workers do not have this module
+    if batch:
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        with pytest.MonkeyPatch.context() as patch:
+            # It runs one case after the other, each with a worker of its own, which takes seconds: so in this process.
+            patch.delenv("_python_worker_execution_mode", raising=False)
+            env._open()
+    iterators = {}
+    for case in cases:
+        stream = _stream(env, case, folder)
+        if not batch and case.query.time in case.query.orders:
+            stream = sash_flink.with_watermarks(stream, case.query, every_record=True)
+        results = sash_flink.aggregate(stream, case.query, **options, **case.options)
+        j_stream, schema = packed_for_client(results)
+        iterators[case.name] = Collected(j_stream.collectAsync(), schema)
+    env.execute_async("conformance")
+    return {name: [_told(row.as_dict()) for row in rows] for name, rows in iterators.items()}
+
+
+def _stream(env: StreamExecutionEnvironment, case: Case, folder: Path) -> DataStream:
+    """The case's tuples, by way of a file and a table, which have all types."""
+    from pyflink.table import StreamTableEnvironment
+
+    path = folder / f"{case.name}.json"
+    path.write_text(
+        "".join(json.dumps({name: _given(value) for name, value in row.items()}) + "\n" for row in case.rows)
+    )
+    t_env = StreamTableEnvironment.create(env)
+    t_env.get_config().set_local_timezone("UTC")
+    columns = ", ".join(f"`{name}` {_SQL.get(kind, kind)}" for name, kind in case.schema.items())
+    table = f"`in-{case.name}`"
+    t_env.execute_sql(
+        f"CREATE TEMPORARY TABLE {table} ({columns}) WITH ('connector' = 'filesystem', 'path' = '{path}', "
+        "'format' = 'json', 'json.timestamp-format.standard' = 'ISO-8601')"
+    )
+    return t_env.to_data_stream(t_env.from_path(table))
+
+
+_SQL = {"long": "BIGINT", "binary": "BYTES", "timestamp": "TIMESTAMP_LTZ(6)", "timestamp_ntz": "TIMESTAMP(6)"}
+
+
+def _given(value: Any) -> Any:
+    """As Flink's JSON has values."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    if isinstance(value, date | Decimal):
+        return str(value)
+    return "NaN" if value != value else value
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    """With ends of windows as they are elsewhere, where they are structures because they differ in type."""
+    for name in ("window_start", "window_end"):
+        if isinstance(row[name], dict):
+            (row[name],) = [value for value in row[name].values() if value is not None]
+    return row

@@ -1,0 +1,256 @@
+"""Exactly once on Flink: a job that fails again and again gives the definition's rows in its committed files."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sash
+
+from .cases import Case
+from .rows import sorted_rows
+
+if TYPE_CHECKING:
+    from pyflink.datastream import DataStream, StreamExecutionEnvironment
+
+KEYS, STEPS = 4, 150
+QUERY = sash.Query(
+    key="k",
+    windows={
+        "sliding": sash.sliding(200, 70, on="t"),
+        "count": sash.sliding(8, 3),
+        "session": sash.session(9, on="t"),
+    },
+    aggregates={"sum": sash.Sum("x"), "all": sash.Concat("s"), "n": sash.Count()},
+    time="t",
+    watermark_delay=6,
+)
+
+
+def rows() -> list[dict[str, Any]]:
+    """Out of order by up to 6, with gaps; keys keep step."""
+    found = []
+    for step in range(STEPS):
+        t = step * 4 - (step * 7) % 3 * 2 + step // 40 * 30
+        found += [{"k": key, "t": t, "x": (step * 5 + key) % 11 - 4, "s": chr(97 + step % 26)} for key in range(KEYS)]
+    return found
+
+
+STREAM = Case("flink-recovery", QUERY, {"k": "int", "t": "long", "x": "long", "s": "string"}, rows())
+FAILURES = 3
+
+
+def failing(folder: Path, seed: int) -> Any:
+    """Passes rows on, not too fast, and now and then raises instead: so many times in all, counted in files.
+
+    The class is made inside a function so that it is sent to the worker by value.
+    """
+    from pyflink.datastream import MapFunction
+
+    class Failing(MapFunction):  # type: ignore[misc]  # PyFlink has no types
+        def open(self, runtime_context: Any) -> None:
+            self.chance = random.Random(seed * 1000 + runtime_context.get_attempt_number())
+            self.left = self.chance.randrange(60, 400)
+            self.failed = len(list(folder.glob("failed-*")))
+
+        def map(self, value: Any) -> Any:
+            self.left -= 1
+            if self.left % 8 == 0:
+                time.sleep(0.01)
+            if self.left == 0 and self.failed < FAILURES:
+                (folder / f"failed-{time.time_ns()}").touch()
+                raise RuntimeError("a failure that the test asked for")
+            return value
+
+    return Failing()
+
+
+def write(rows: list[dict[str, Any]], path: Path) -> None:
+    """Rows into a file, which is there at once or not at all."""
+    hidden = path.with_name(f".{path.name}")
+    hidden.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    hidden.rename(path)
+
+
+def source(env: StreamExecutionEnvironment, path: Path, *options: str) -> DataStream:
+    """The stream from a file or a folder."""
+    from pyflink.table import StreamTableEnvironment
+
+    t_env = StreamTableEnvironment.create(env)
+    name = f"`in-{time.time_ns()}`"
+    settings = ["'connector' = 'filesystem'", f"'path' = '{path}'", "'format' = 'json'", *options]
+    t_env.execute_sql(
+        f"CREATE TEMPORARY TABLE {name} (k INT, t BIGINT, x BIGINT, s STRING) WITH ({', '.join(settings)})"
+    )
+    return t_env.to_data_stream(t_env.from_path(name))
+
+
+def to_files(results: DataStream, folder: Path) -> None:
+    """Rows as texts into files that are committed with checkpoints."""
+    from pyflink.common import Encoder, Types
+    from pyflink.datastream.connectors.file_system import FileSink, RollingPolicy
+
+    names = list(QUERY.results)
+    lines = results.map(lambda row: json.dumps(dict(zip(names, _values(row), strict=True))), Types.STRING())
+    policy = RollingPolicy.on_checkpoint_rolling_policy()
+    sink = FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder()).with_rolling_policy(policy)
+    lines.sink_to(sink.build())
+
+
+def _values(row: Any) -> list[Any]:
+    return [[*each] if hasattr(each, "_values") else each for each in row]
+
+
+def committed(folder: Path) -> list[dict[str, Any]]:
+    """The rows of the files that are not in progress any more."""
+    found = []
+    for path in (folder / "out").rglob("part-*"):
+        if ".inprogress" not in path.name and not path.name.startswith("."):
+            found += [_told(json.loads(line)) for line in path.read_text().splitlines()]
+    return found
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    for name in ("window_start", "window_end"):
+        if isinstance(row[name], list):
+            (row[name],) = [value for value in row[name] if value is not None]
+    return row
+
+
+def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hashmap") -> None:
+    """With checkpoints and restarts."""
+    from pyflink.common import Configuration
+
+    settings = Configuration()
+    for name, value in {
+        "execution.checkpointing.interval": "200ms",
+        "execution.checkpointing.dir": (folder / "checkpoints").as_uri(),
+        "execution.checkpointing.incremental": "true",
+        "state.backend.type": backend,
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.attempts": "20",
+        "restart-strategy.fixed-delay.delay": "50ms",
+    }.items():
+        settings.set_string(name, value)
+    env.configure(settings)
+
+
+def expected() -> list[str]:
+    return sorted_rows(QUERY, STREAM.streamed(close=True))
+
+
+@pytest.mark.parametrize(
+    ("packed", "seed", "backend"), [(True, 1, "hashmap"), (True, 2, "rocksdb"), (False, 3, "hashmap")]
+)
+def test_a_job_that_throws_loses_and_doubles_nothing(
+    flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool, seed: int, backend: str
+) -> None:
+    import sash_flink
+
+    prepared(flink, tmp_path, backend)
+    write(STREAM.rows, tmp_path / "in.json")
+    stream = source(flink, tmp_path / "in.json")
+    failed = stream.map(failing(tmp_path, seed), stream.get_type())
+    marked = sash_flink.with_watermarks(failed, QUERY, every_record=seed % 2 == 1)
+    to_files(sash_flink.aggregate(marked, QUERY, packed=packed, latency="20ms", buckets=3), tmp_path)
+    flink.execute("recovery")
+    assert len(list(tmp_path.glob("failed-*"))) == FAILURES
+    assert sorted_rows(QUERY, committed(tmp_path)) == expected()
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+def test_a_savepoint_goes_on_at_another_parallelism(
+    flink: StreamExecutionEnvironment, tmp_path: Path, before: int, after: int
+) -> None:
+    """A job is stopped when it has read half of its input; one of another parallelism goes on with the rest."""
+    from pyflink.common import Configuration
+    from pyflink.java_gateway import get_gateway
+
+    half = len(STREAM.rows) // 2
+    (tmp_path / "in").mkdir()
+    write(STREAM.rows[:half], tmp_path / "in" / "0.json")
+    first = endless(flink, tmp_path, before)
+    whole = sorted_rows(QUERY, STREAM.streamed())
+    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:half]).streamed())
+    assert waited_for(some, tmp_path) == some
+    # PyFlink's own stop_with_savepoint calls a method that is no more.
+    form = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType.CANONICAL
+    path = first._j_job_client.stopWithSavepoint(False, str(tmp_path / "savepoint"), form).get()
+    write(STREAM.rows[half:], tmp_path / "in" / "1.json")
+    settings = Configuration()
+    settings.set_string("execution.state-recovery.path", path)
+    flink.configure(settings)
+    second = endless(flink, tmp_path, after)
+    found = waited_for(whole, tmp_path)
+    second.cancel().result()
+    assert found == whole
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_worker_that_is_killed_is_replaced(flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool) -> None:
+    half = len(STREAM.rows) // 2
+    (tmp_path / "in").mkdir()
+    write(STREAM.rows[:half], tmp_path / "in" / "0.json")
+    job = endless(flink, tmp_path, 1, packed=packed)
+    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:half]).streamed())
+    assert waited_for(some, tmp_path) == some
+    killed = list(workers())
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    write(STREAM.rows[half:], tmp_path / "in" / "1.json")
+    whole = sorted_rows(QUERY, STREAM.streamed())
+    found = waited_for(whole, tmp_path)
+    job.cancel().result()
+    assert killed
+    assert found == whole
+
+
+def workers() -> Iterator[int]:
+    """The Python workers of Flink's that this process has started, by way of a JVM."""
+    parents, lines = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat, lines[int(entry.name)] = (entry / "stat").read_text(), (entry / "cmdline").read_text()
+            except OSError:  # it has just ended
+                continue
+            parents[int(entry.name)] = int(stat.rpartition(")")[2].split()[1])
+    for pid, line in lines.items():
+        above = pid
+        while above in parents and above != os.getpid():
+            above = parents[above]
+        if above == os.getpid() and "pyflink.fn_execution" in line:
+            yield pid
+
+
+def endless(env: StreamExecutionEnvironment, folder: Path, parallelism: int, packed: bool = True) -> Any:
+    """A job that looks for new files for ever."""
+    import sash_flink
+
+    env.set_parallelism(parallelism)
+    env.disable_operator_chaining()  # what is chained, and so what operators are called, depends on the parallelism
+    prepared(env, folder)
+    stream = source(env, folder / "in", "'source.monitor-interval' = '200ms'")
+    marked = sash_flink.with_watermarks(stream, QUERY)
+    marked._j_data_stream.setParallelism(1)
+    to_files(sash_flink.aggregate(marked, QUERY, latency="20ms", packed=packed, buckets=4, uid="windows"), folder)
+    return env.execute_async(f"savepoint at {parallelism}")
+
+
+def waited_for(rows: list[str], folder: Path) -> list[str]:
+    """The rows that are committed, when there are as many as these, or when that takes too long."""
+    end = time.monotonic() + 200
+    while len(found := committed(folder)) < len(rows) and time.monotonic() < end:
+        time.sleep(0.2)
+    return sorted_rows(QUERY, found)

@@ -1,0 +1,112 @@
+"""``sash run`` gives the same rows on every engine, as a batch and as a stream."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from sash.cli import main
+from sash.cli.files import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+QUERIES = {
+    "times": """
+key = "key"
+time = "ts"
+watermark_delay = "5s"
+[windows.minute]
+type = "sliding"
+range = "1m"
+slide = "20s"
+[windows.tens]
+type = "tumbling"
+range = "10s"
+[aggregates.peak]
+function = "Max"
+columns = "load"
+[aggregates.mean]
+function = "Mean"
+columns = "load"
+[aggregates.first]
+function = "First"
+columns = "seq"
+""",
+    "times and counts": """
+key = "key"
+time = "ts"
+[windows.minute]
+type = "tumbling"
+range = "1m"
+[windows.twenty]
+type = "sliding"
+range = 20
+slide = 7
+[aggregates.sum]
+function = "Sum"
+columns = "seq"
+""",
+    "counts in the order of the files": """
+key = ["house", "key"]
+[window]
+type = "sliding"
+range = 10
+slide = 3
+[aggregates.all]
+function = "Collect"
+columns = "seq"
+""",
+}
+
+
+@pytest.fixture(params=QUERIES)
+def query(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    path = tmp_path / "q.toml"
+    path.write_text(QUERIES[request.param], encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "in"
+    assert main(["generate", "debs14", "--rows", "900", "--keys", "4", "--output", str(made), "--files", "3"]) == 0
+    for number, file in enumerate(sorted(made.iterdir())):
+        os.utime(file, (10**9 + number, 10**9 + number))
+    return made
+
+
+def rows(query: Path, data: Path, *options: str) -> list[str]:
+    out = query.with_name("-".join(["out", *options]).replace("--", "") + ".parquet")
+    assert main(["run", "--query", str(query), "--input", str(data), "--output", str(out), *options]) == 0
+    table: Any = Source.of(out).table()
+    assert len(table) > 100
+    return sorted(map(repr, [list(table.schema), *table.to_pylist()]))
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
+def test_spark_gives_the_rows_of_the_local_engine(
+    spark: SparkSession, query: Path, folder: Path, streaming: list[str]
+) -> None:
+    assert rows(query, folder, "--engine", "spark", *streaming) == rows(query, folder, *streaming)
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
+def test_flink_gives_the_rows_of_the_local_engine(flink: Any, query: Path, folder: Path, streaming: list[str]) -> None:
+    assert rows(query, folder, "--engine", "flink", *streaming) == rows(query, folder, *streaming)
+
+
+def test_a_row_that_spark_cannot_take_is_one_sentence(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query, data = tmp_path / "q.toml", tmp_path / "in.csv"
+    query.write_text(
+        'window = { type = "sliding", range = 2 }\naggregates.all = { function = "Mean", columns = "x" }\n'
+    )
+    data.write_text("x\na\nb\n")
+    assert main(["run", "--query", str(query), "--input", str(data), "--engine", "spark"]) == 1
+    said = capsys.readouterr().err
+    assert "'x'" in said and said.count("\n") == 1
