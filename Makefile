@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test lint format bench bench-rolling lock wheel clean
+.PHONY: report help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest
 
 python := .venv/bin/python
-# What is passed on to the command of demo, test, both benches and lock, as in: make test ARGS="-k daba"
+# What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
 ARGS ?=
 
 help: ## list the targets
@@ -12,13 +12,23 @@ help: ## list the targets
 venv: ## make .venv with everything in it, if it is not up to date
 	@scripts/bootstrap
 
-demo: venv ## see Sash at work
-	@$(python) -m sash.demo $(ARGS)
+demo: venv ## see Sash at work: here, on an embedded Spark and on an embedded Flink
+	@scripts/java
+	@scripts/flink-jar
+	@$(python) -m sash.demo --engines spark flink $(ARGS)
 
 # One group of tests goes to one process, so that each engine's JVM is started once.
 test: venv ## run all tests, those on real local engines included
 	@scripts/java
+	@scripts/redis
+	@scripts/flink-jar
+	@scripts/chromium
 	@$(python) -m pytest --numprocesses=auto --dist=loadgroup $(ARGS)
+
+test-cluster: venv ## run the tests on clusters of containers; needs a Docker engine, or integration_tests/docker-engine make test-cluster
+	@scripts/java
+	@scripts/flink-jar
+	@SASH_NEEDS_DOCKER=1 $(python) -m pytest -n0 integration_tests/cluster $(ARGS)
 
 lint: venv ## check style and types
 	@$(python) -m ruff check
@@ -32,8 +42,32 @@ format: venv ## mend style where that can be done by a program
 bench: venv ## compare the merging algorithms
 	@$(python) experiments/bench_aggregators.py $(ARGS)
 
+report: venv ## re-run the papers' experiments and report them in build/report.html (ARGS="--scale smoke": in a minute)
+	@mkdir -p build
+	@$(python) -m sash.cli experiment run all $(ARGS)
+	@$(python) -m sash.cli experiment report --output build/report.html
+
 bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
 	@$(python) experiments/bench_rolling.py $(ARGS)
+
+bench-slicing: venv ## compare the operator with buckets, tuple buffers and trees on tuples
+	@$(python) experiments/bench_slicing.py $(ARGS)
+
+bench-mta: venv ## compare Log MTA and AMTA, in memory and in each store, with DABA and recalculation
+	@scripts/redis
+	@$(python) experiments/bench_mta.py $(ARGS)
+
+bench-spark: venv ## compare the windows of Sash on Spark with Spark's own
+	@scripts/java
+	@$(python) experiments/bench_spark.py $(ARGS)
+
+bench-flink: venv ## compare the windows of Sash on Flink with Flink's own
+	@scripts/java
+	@scripts/flink-jar
+	@$(python) experiments/bench_flink.py $(ARGS)
+
+test-spark-latest: ## run the Spark tests with the newest PySpark, in an environment of its own
+	@scripts/test-spark-latest $(ARGS)
 
 # In an environment of its own: .venv cannot be made while pyproject.toml and constraints.txt contradict each other.
 # setuptools builds those dependencies that come as source only.
@@ -44,6 +78,7 @@ lock: ## write constraints.txt anew from pyproject.toml (ARGS=--upgrade for newe
 		--custom-compile-command 'make lock' --output-file constraints.txt $(ARGS) pyproject.toml - >/dev/null
 
 wheel: venv ## build the wheel into dist/
+	@scripts/flink-jar
 	@$(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean: ## remove the environment and everything that was generated

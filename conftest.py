@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
 if TYPE_CHECKING:
     from pyflink.datastream import StreamExecutionEnvironment
     from pyspark.sql import SparkSession
 
 ENGINES = ("spark", "flink")
+
+settings.register_profile("sash", deadline=None)  # a machine may be busy, and the first call of a kernel compiles it
+settings.load_profile("sash")
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker and before xdist reads the groups
