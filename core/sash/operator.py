@@ -60,6 +60,11 @@ class Operator:
         self._values = query.values
         self._output = Output(query)
 
+    def warm_up(self) -> None:
+        """Have ready what tuples will be taken by, row by row, so that the first does not wait for it."""
+        for each in self._lanes:
+            each.rows()
+
     # tuples
 
     def process(self, row: Mapping[str, Any]) -> list[Row]:

@@ -115,16 +115,28 @@ def _chunked(query: Query, lane: Lane, decisions: Decisions, name: str, bundle: 
         fixed = len(lane.names) == 1
 
         def in_two_threads(bundle: Bundle) -> Store:
-            return Chunks(bundle.merging, optimal_chunk_of if fixed else None, shared_pool())
+            return Chunks(bundle.merging, optimal_chunk_of if fixed else None, shared_pool(), _expected(query, lane))
 
         return LanePlan(lane, decisions, "PBA", f"{asked}a second thread helps: {reason}", in_two_threads)
     reason = f"{asked}PBA's second thread would not help: {reason}" if name != "sba" else "as asked for"
-    return LanePlan(lane, decisions, "PBA" if name == "pba" else "SBA", reason, lambda bundle: Chunks(bundle.merging))
+
+    def in_one_thread(bundle: Bundle) -> Store:
+        return Chunks(bundle.merging, expected=_expected(query, lane))
+
+    return LanePlan(lane, decisions, "PBA" if name == "pba" else "SBA", reason, in_one_thread)
 
 
 def optimal_chunk_of(slices: int) -> int:
     """Theorem 1 for windows of so many slices."""
     return optimal_chunk(slices, 1)
+
+
+def _expected(query: Query, lane: Lane) -> list[int]:
+    """How many slices windows will have, where that is sure before the first is complete."""
+    window = query.named[lane.names[0]]
+    if len(lane.names) > 1 or not isinstance(window, CountWindow) or window.range % window.slide:
+        return []
+    return [window.range // window.slide]
 
 
 def _longest(query: Query, lane: Lane) -> int:

@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-__all__ = ["Aggregation", "Full", "Functions", "Kind", "Sliced"]
+__all__ = ["Aggregation", "Flat", "Full", "Functions", "Kind", "Sliced"]
 
 
 _NUMPY_SCALARS = (np.number, np.bool_)
@@ -76,6 +76,19 @@ class Sliced(NamedTuple):
     """The arrays of a row's numbers from those of the numbers in a compiled partial; None: they are the same."""
     from_rows: Callable[..., tuple[Any, ...]] | None = None
     """The inverse; ``ValueError`` where there is none."""
+
+
+class Flat(NamedTuple):
+    """Partials as rows of an array, so that a kernel which releases the GIL can compute the ``lcs`` of many."""
+
+    width: int
+    dtype: str
+    to_row: Callable[[Any], Any]
+    """The numbers of a partial; of the identity, those that a merge leaves alone."""
+    from_row: Callable[[Any], Any]
+    """The inverse."""
+    suffixes: Callable[[Any], None]
+    """To be compiled: makes each row of an array, but the first, the sum of itself and all behind it, in place."""
 
 
 class Aggregation:
@@ -177,6 +190,10 @@ class Aggregation:
         if (functions.lift, functions.combine) != (self._lift, self._combine):
             functions = Functions(self._lift, self._combine, self._lower)
         return Sliced(functions)
+
+    def flat(self) -> Flat | None:
+        """Its partials as rows of an array, if they are large and can be such: what PBA's second thread works on."""
+        return None
 
     def _arguments(self) -> dict[str, Any]:
         """The constructor's keyword arguments: what tells two instances of a class apart besides their columns."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.base import Aggregation, Flat, Kind
 
 __all__ = ["Bloom", "BloomFilter"]
 
@@ -126,6 +126,18 @@ def _union(a: int, b: int) -> int:
     return a | b
 
 
+def _suffixes(rows: Any) -> None:
+    """:func:`_union` from right to left, on words."""
+    for j in range(rows.shape[0] - 2, 0, -1):
+        older, younger = rows[j], rows[j + 1]
+        for i in range(rows.shape[1]):
+            older[i] |= younger[i]
+
+
+def _from_row(row: Any) -> int | None:
+    return int.from_bytes(row.tobytes(), "little") or None
+
+
 class Bloom(Aggregation):
     """A :class:`BloomFilter` with about ``error_rate`` false positives at ``capacity`` values, fewer below.
 
@@ -158,6 +170,17 @@ class Bloom(Aggregation):
 
     def _arguments(self) -> dict[str, Any]:
         return {"capacity": self.capacity, "error_rate": self.error_rate}
+
+    def flat(self) -> Flat:
+        """A row is the filter's bits in words; that of the identity has none."""
+        size = -(-self.size // 64) * 8
+        return Flat(
+            size // 8,
+            "<u8",
+            lambda bits: np.frombuffer((bits or 0).to_bytes(size, "little"), "<u8"),
+            _from_row,
+            _suffixes,
+        )
 
     def _lift(self, value: Any) -> int:
         return _mask(value, self.size, self.hashes)

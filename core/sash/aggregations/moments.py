@@ -49,7 +49,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.base import Aggregation, Flat, Kind
 from sash.aggregations.maxent import Fit, Floats, chebyshev_moments, maximum_entropy, scale
 from sash.aggregations.quantiles import checked_shares
 
@@ -65,6 +65,21 @@ def _powers(x: float, k: int) -> tuple[float, ...]:
 def _combine(a: Partial, b: Partial) -> Partial:
     count, _, _, *sums = map(add, a, b)
     return (count, a[1] if a[1] < b[1] else b[1], a[2] if a[2] > b[2] else b[2], *sums)
+
+
+def _suffixes(rows: Floats) -> None:
+    """:func:`_combine` from right to left."""
+    for j in range(rows.shape[0] - 2, 0, -1):
+        older, younger = rows[j], rows[j + 1]
+        low = older[1] if older[1] < younger[1] else younger[1]
+        high = older[2] if older[2] > younger[2] else younger[2]
+        for i in range(rows.shape[1]):
+            older[i] += younger[i]
+        older[1], older[2] = low, high
+
+
+def _from_row(row: Floats) -> Partial | None:
+    return None if row[0] == 0.0 else tuple(row.tolist())
 
 
 def _usable(count: float, low: float, high: float, sums: Sequence[float]) -> int:
@@ -131,6 +146,11 @@ class MomentSketch(Aggregation):
 
     def _arguments(self) -> dict[str, Any]:
         return {"k": self.k, "q": self.q}
+
+    def flat(self) -> Flat:
+        """A row is a partial; that of the identity counts nothing."""
+        identity = (0.0, math.inf, -math.inf, *(0.0,) * (2 * self.k))
+        return Flat(3 + 2 * self.k, "f8", lambda partial: partial or identity, _from_row, _suffixes)
 
     def _lift(self, value: Any) -> Partial:
         if not isinstance(value, int | float | Decimal | Fraction):

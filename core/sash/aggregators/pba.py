@@ -17,10 +17,11 @@ from __future__ import annotations
 import sys
 import warnings
 from concurrent.futures import Executor, Future
+from time import perf_counter
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.pool import asked_threads, available_cores, shared_pool
+from sash.aggregators.pool import WAITING, asked_threads, available_cores, shared_pool
 from sash.aggregators.sba import SBA, Chunk, Combine
 from sash.chunks import optimal_chunk
 
@@ -38,10 +39,12 @@ class SharedChunk(Chunk):
 
     def finish(self) -> None:
         task, self.task = self.task, None
+        begin = perf_counter()
         if task is not None and not task.cancel() and (error := task.exception()) is not None:
             error.add_note("raised by combine while another thread computed PBA's lcs")
             raise error
         self.complete()
+        WAITING.add(perf_counter() - begin)
 
 
 class PBA(SBA):

@@ -5,8 +5,26 @@ from __future__ import annotations
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
-__all__ = ["asked_threads", "available_cores", "hold_pool", "release_pool", "shared_pool"]
+__all__ = ["WAITING", "Waiting", "asked_threads", "available_cores", "hold_pool", "release_pool", "shared_pool"]
+
+
+@dataclass
+class Waiting:
+    """How often a window needed ``lcs`` that was not there yet, and for how long main threads stood still."""
+
+    times: int = 0
+    seconds: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Count once more."""
+        self.times += 1
+        self.seconds += seconds
+
+
+WAITING = Waiting()
+"""Of this process, for its metrics."""
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None

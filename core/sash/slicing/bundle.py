@@ -7,7 +7,7 @@ from functools import reduce
 from operator import itemgetter
 from typing import Any
 
-from sash.aggregations.base import Aggregation
+from sash.aggregations.base import Aggregation, Flat
 from sash.aggregations.together import Together
 from sash.query import Query
 
@@ -25,7 +25,7 @@ class Merging(Aggregation):
         self.kind = inner.kind
         self.commutative = inner.commutative
         self.selective = inner.selective
-        self.releases_gil = inner.releases_gil
+        self.releases_gil = inner.releases_gil or inner.flat() is not None
         self._combine = inner._combine
         self._invert = inner._invert
         self.merges = 0
@@ -36,6 +36,9 @@ class Merging(Aggregation):
 
     def __repr__(self) -> str:
         return repr(self.inner)
+
+    def flat(self) -> Flat | None:
+        return self.inner.flat()
 
     def lift(self, value: Any) -> Any:
         return value

@@ -217,6 +217,8 @@ class RowLane:
     def _commit(self) -> None:
         slices = self.slicer.slices
         slices.undo.clear()
+        if self.decisions.in_order:
+            self._totals.settle()
         if len(slices.all) > self._evict_at and self.watermark is not None:
             self._evict()
         self._look_out()

@@ -14,7 +14,7 @@ key that tells their place among the others (`Lazy`, `Eager`):
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import reduce
 from typing import Any
@@ -23,6 +23,7 @@ from sash.aggregators import FiBA, FifoAggregator
 from sash.aggregators.pba import SharedChunk
 from sash.aggregators.sba import Chunk
 from sash.slicing.bundle import Merging
+from sash.slicing.room import Room
 
 __all__ = ["Chunks", "Eager", "Lazy", "Queues", "Store", "half_or_less"]
 
@@ -30,10 +31,11 @@ __all__ = ["Chunks", "Eager", "Lazy", "Queues", "Store", "half_or_less"]
 class _Level:
     """The ``csa`` and ``lcs`` of chunks of one length, and sums of neighbouring whole chunks."""
 
-    __slots__ = ("begin", "closed", "csa", "length", "middles")
+    __slots__ = ("begin", "closed", "csa", "length", "middles", "room")
 
-    def __init__(self, length: int) -> None:
+    def __init__(self, length: int, room: Room | None = None) -> None:
         self.length = length
+        self.room = room
         self.closed: dict[int, tuple[int, Chunk]] = {}
         self.middles: dict[tuple[int, int], Any] = {}
         self.begin = -1  # of the chunk that csa is of
@@ -49,7 +51,8 @@ class Chunks:
     one merge with each slice has it ready, and no window waits for a chunk.
 
     Merges: ≤ 2 a window, and ≤ 2 more when it takes in another chunk; for each length of chunk 1 a slice for ``csa``
-    and 1 for ``lcs``, the latter on a thread of ``pool`` if given.
+    and 1 for ``lcs``, the latter on a thread of ``pool`` if given. With ``expected``, the slices of windows that will
+    be asked for, the first window does not wait either; chunks of other lengths are begun when they are needed.
 
     >>> import sash
     >>> store = Chunks(Merging(sash.Concat()))
@@ -59,16 +62,28 @@ class Chunks:
     """
 
     def __init__(
-        self, merging: Merging, chunk_of: Callable[[int], int] | None = None, pool: Executor | None = None
+        self,
+        merging: Merging,
+        chunk_of: Callable[[int], int] | None = None,
+        pool: Executor | None = None,
+        expected: Collection[int] = (),
     ) -> None:
+        self._merging = merging
         self._combine = merging.combine
         self._chunk_of = chunk_of or half_or_less
         self._pool = pool
         self._partials: list[Any] = []
         self._begin = 0  # number of the first
+        self._flat = merging.flat() if pool is not None else None
         self._levels: dict[int, _Level] = {}
+        self._awaited = [self._level(length) for length in {self._chunk_of(slices) for slices in expected}]
         self._unfinished: list[Chunk] = []
         self._leaving: list[list[Any]] = []  # emptied by and by: to free a long list at once takes milliseconds
+
+    @property
+    def eager(self) -> bool:
+        """Whether it has use for a slice before a window asks for it."""
+        return bool(self._awaited)
 
     def append(self, partial: Any) -> None:
         self._partials.append(partial)
@@ -76,9 +91,13 @@ class Chunks:
             self._unfinished = [chunk for chunk in self._unfinished if chunk.step()]
         for gone in self._leaving:
             del gone[-2:]
+        end = self._begin + len(self._partials)
+        for level in self._awaited:
+            self._prefix(level, (end - 1) // level.length * level.length, end)
         if self._pool is not None:
-            end = self._begin + len(self._partials)
             for length, level in self._levels.items():
+                if level.room is not None:
+                    level.room.put(end - 1, partial)
                 if end % length == 0 and end - length >= self._begin:
                     self._closed(level, end // length - 1)  # a thread may begin with its lcs
 
@@ -87,9 +106,7 @@ class Chunks:
         if high - low == 1:
             return self._partials[low - self._begin]
         length = self._chunk_of(high - low)
-        level = self._levels.get(length)
-        if level is None:
-            level = self._levels[length] = _Level(length)
+        level = self._level(length)
         first, last = -(-low // length), high // length
         total = None
         if low < first * length:
@@ -99,6 +116,13 @@ class Chunks:
         if last * length < high:
             total = self._combine(total, self._prefix(level, last * length, high))
         return total
+
+    def _level(self, length: int) -> _Level:
+        level = self._levels.get(length)
+        if level is None:
+            room = None if self._flat is None else Room(self._flat, length)
+            level = self._levels[length] = _Level(length, room)
+        return level
 
     def _middle(self, level: _Level, first: int, last: int) -> Any:
         """Whole chunks merged."""
@@ -122,15 +146,18 @@ class Chunks:
             begin, end = max(number * level.length, self._begin), (number + 1) * level.length
             slices = self._partials[begin - self._begin : end - self._begin]
             whole = self._prefix(level, begin, end) if level.begin == begin else reduce(self._combine, slices)
-            known = level.closed[number] = begin, self._make(slices, whole)
+            known = level.closed[number] = begin, self._make(level, begin, slices, whole)
         return known
 
-    def _make(self, slices: list[Any], whole: Any) -> Chunk:
+    def _make(self, level: _Level, begin: int, slices: list[Any], whole: Any) -> Chunk:
         if self._pool is None:
             chunk = Chunk(self._combine, slices, whole)
             if chunk.done > 1:
                 self._unfinished.append(chunk)
             return chunk
+        if level.room is not None:
+            self._merging.merges += max(len(slices) - 2, 0)
+            return level.room.chunk(begin, slices, whole, self._pool)
         return SharedChunk(self._combine, slices, whole, self._pool)
 
     def _prefix(self, level: _Level, begin: int, end: int) -> Any:
@@ -154,7 +181,7 @@ class Chunks:
         for length, level in self._levels.items():
             for number in [number for number in level.closed if (number + 1) * length <= upto]:
                 _, chunk = level.closed.pop(number)
-                if chunk.done == 1:
+                if chunk.done == 1 and isinstance(chunk.lcs, list):
                     self._leaving.append(chunk.lcs)
             for extent in [extent for extent in level.middles if extent[0] * length < upto]:
                 del level.middles[extent]

@@ -41,6 +41,11 @@ class Totals:
         end = slices.all[closing.high].key if closing.high < len(slices.all) else None
         return store.total(slices.all[closing.low].key, end)
 
+    def settle(self) -> None:
+        """Tuples come in order: all slices but the last are final."""
+        if isinstance(self._store, Chunks) and self._store.eager:
+            self._seal(self._store, len(self._slices.all) - 1)
+
     def _seal(self, store: Chunks | Queues, high: int) -> None:
         """Hand over the slices up to number ``high``: they are final."""
         slices = self._slices
