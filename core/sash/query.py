@@ -88,7 +88,7 @@ class Query:
             if window_name is not None and not isinstance(window_name, str):
                 yield f"windows: a name must be a text; got {window_name!r}"
 
-    @property
+    @cached_property
     def named(self) -> dict[str | None, Window]:
         """Its windows by name; a single one has the name None."""
         if isinstance(self.windows, Mapping):

@@ -59,7 +59,7 @@ class RowLane:
         self.watermark: Any = None
         self.late_dropped = self.late_corrected = self.results = 0
         self._numbered = 0  # slices that are gone
-        self._evict_at = _evict_at(0)
+        self._evict_at = self._next_eviction(0)
         self._states = {name: WindowState() for name in lane.names}
         self._prepare()
 
@@ -235,7 +235,14 @@ class RowLane:
             self._totals.evict(at)
             self._numbered += at
         self.slicer.drop_tuples(horizon)
-        self._evict_at = _evict_at(len(pieces))
+        self._evict_at = self._next_eviction(len(pieces))
+
+    def _next_eviction(self, held: int) -> int:
+        """How many slices there have to be before some are dropped.
+
+        Not one by one, for each window is asked what it needs; nor so many that a tuple waits.
+        """
+        return held + max(64, held // 64, len(self.lane.names))
 
     # state
 
@@ -271,7 +278,7 @@ class RowLane:
         slicer = self.slicer
         rowstate.fill(slicer, state, self._bundle)
         pieces = slicer.slices.all
-        self._evict_at = _evict_at(len(pieces))
+        self._evict_at = self._next_eviction(len(pieces))
         self._prepare()
         for piece in pieces:
             piece.end = self.watches.time_clock.next(piece.first)
@@ -285,7 +292,3 @@ class RowLane:
         """Let the next tuple begin a slice: a window has come that does not know those before."""
         self.slicer.begin_slice()
 
-
-def _evict_at(held: int) -> int:
-    """How many slices there have to be before some are dropped: not one by one, nor so many that a tuple waits."""
-    return held + max(64, held // 64)

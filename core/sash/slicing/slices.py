@@ -61,6 +61,11 @@ class Slices:
 
     def begin(self, time: Any) -> int:
         """Where the slices begin that have no tuple before ``time``."""
+        pieces = self.all
+        if pieces and pieces[-1].first < time:  # as at most ends of windows: one is complete when it has passed
+            return len(pieces)
+        if len(pieces) > 1 and pieces[-2].first < time:
+            return len(pieces) - 1
         return bisect_left(self.all, time, key=_first)
 
     def at(self, position: int) -> int:
