@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sash import Aggregation
-from sash_experiments.contenders import over_values, uniform_values
+from sash_experiments.contenders import over_values, paired, uniform_values
 from sash_experiments.raw import Measured
 from sash_experiments.timing import mean_seconds
 
@@ -43,11 +43,12 @@ def break_evens(
     """A panel for each of ``factors``: the break-even point of each function (x) and algorithm (series)."""
     for label, make in functions.items():
         ratios: dict[str, dict[int, float]] = {name: {} for name in names}
+        aggregation = make()
         for n in sizes:
-            values = uniform_values(n)
+            values = paired(aggregation, uniform_values(n))
             slide = {
                 name: mean_seconds(build(), values, slides, budget)
-                for name, build in over_values(("Recalc", *names), make(), n, values, recalc_most=n)
+                for name, build in over_values(("Recalc", *names), aggregation, n, values, recalc_most=n)
             }
             for name in names:
                 ratios[name][n] = slide["Recalc"] / slide[name]

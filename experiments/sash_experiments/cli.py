@@ -66,9 +66,10 @@ def _run(options: argparse.Namespace) -> None:
     except KeyError as error:
         raise UsageError(sentence(error)) from None
     for experiment in chosen:
-        if experiment.measure is None:
-            raise UsageError(f"{experiment.name} is not measured by itself: {experiment.gap or experiment.bench}")
-    for experiment in chosen:
+        if not registry.measured_by(experiment):
+            raise UsageError(f"{experiment.name} is measured by a benchmark: run {experiment.bench}")
+    wanted = {each.name: each for experiment in chosen for each in registry.measured_by(experiment)}
+    for experiment in wanted.values():
         begin, count = time.monotonic(), 0
         for count, row in enumerate(registry.run(experiment, options.scale, _folder(options), options.data_dir), 1):
             if sys.stderr.isatty():

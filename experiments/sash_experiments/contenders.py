@@ -12,7 +12,7 @@ from sash import Aggregation
 from sash.aggregators import ABA, DABA, PBA, SBA, FlatFAT, Recalc, SlickDeque, TwoStacks
 from sash_experiments.slides import Slide, boundary, fifo
 
-__all__ = ["ALGORITHMS", "RECALC_MOST", "over_slices", "over_values", "slices_of", "uniform_values"]
+__all__ = ["ALGORITHMS", "RECALC_MOST", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
 
 ALGORITHMS: dict[str, type[Any]] = {
     "Recalc": Recalc,
@@ -76,3 +76,8 @@ def uniform_values(count: int, seed: int = 5) -> list[float]:
     """Uniform in [1, 100): all aggregations are defined there."""
     rng = random.Random(seed)
     return [1 + 99 * rng.random() for _ in range(count)]
+
+
+def paired(aggregation: Aggregation, values: list[Any]) -> list[Any]:
+    """The values as the aggregation takes them: with a second one each, if it is of two columns."""
+    return [(value, i) for i, value in enumerate(values)] if aggregation.arity == 2 else values

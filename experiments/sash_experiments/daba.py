@@ -9,7 +9,7 @@ from typing import Any
 import sash
 from sash import Aggregation
 from sash_experiments.breakeven import break_evens
-from sash_experiments.contenders import over_values, uniform_values
+from sash_experiments.contenders import over_values, paired, uniform_values
 from sash_experiments.experiment import Experiment
 from sash_experiments.raw import Measured
 from sash_experiments.timing import latencies, mean_seconds, spikes
@@ -35,10 +35,6 @@ FUNCTIONS: dict[str, Callable[[], Aggregation]] = {
 NAMES = ("FlatFAT", "TwoStacks", "ABA", "DABA")
 
 
-def _pairs(aggregation: Aggregation, values: list[Any]) -> list[Any]:
-    return [(value, i) for i, value in enumerate(values)] if aggregation.arity == 2 else values
-
-
 def tab1(rounds: int, functions: list[str], sizes: list[int], slides: int, budget: float) -> Iterator[Measured]:
     """Break-even points of the four algorithms."""
     wanted = {name: FUNCTIONS[name] for name in functions}
@@ -50,7 +46,7 @@ def tab2(rounds: int, functions: list[str], n: int, slides: int, budget: float) 
     """Mean and standard deviation of the latency."""
     for label in functions:
         aggregation = FUNCTIONS[label]()
-        values = _pairs(aggregation, uniform_values(n))
+        values = paired(aggregation, uniform_values(n))
         for number in range(rounds):
             for name, make in over_values(NAMES[1:], aggregation, n, values):
                 taken = latencies(make(), values, slides, budget)
@@ -98,7 +94,6 @@ _CYCLES = {
 _COLUMNS = [f"{name}{of}" for name in _HEAD[1:] for of in ("", ", σ")]
 TABLE_2 = {row: dict(zip(_COLUMNS, numbers, strict=True)) for row, numbers in _CYCLES.items()}
 SIZES = [4, 8, 16, 28, 48, 64, 112, 256, 512, 704, 1024]
-_PLAIN = [name for name in FUNCTIONS if name != "ArgMax"]
 
 EXPERIMENTS = [
     Experiment(
@@ -108,8 +103,8 @@ EXPERIMENTS = [
         "FlatFAT is the paper's Reactive. 0: never, up to 1,024 values.",
         {
             "smoke": {"rounds": 1, "functions": ["Sum"], "sizes": [4, 64], "slides": 64, "budget": 0.02},
-            "small": {"rounds": 1, "functions": _PLAIN, "sizes": SIZES, "slides": 4096, "budget": 0.06},
-            "paper": {"rounds": 5, "functions": _PLAIN, "sizes": SIZES, "slides": 1_000_000, "budget": 10},
+            "small": {"rounds": 1, "functions": list(FUNCTIONS), "sizes": SIZES, "slides": 4096, "budget": 0.06},
+            "paper": {"rounds": 5, "functions": list(FUNCTIONS), "sizes": SIZES, "slides": 1_000_000, "budget": 10},
         },
         tab1,
         x="aggregation",

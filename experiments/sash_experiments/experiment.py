@@ -38,6 +38,8 @@ class Experiment:
     bench: str | None = None
     """The benchmark whose raw results it is read from, if it has no measure of its own."""
     bench_file: str = ""
+    drawn_from: tuple[str, ...] = ()
+    """Experiments whose raw results hold it, if it is a figure of what they measure."""
     x: str = "window size"
     x_log: bool = True
     y_log: bool = True
@@ -57,6 +59,4 @@ class Experiment:
     @property
     def command(self) -> str:
         """What reproduces it."""
-        if self.bench is not None:
-            return self.bench
-        return f"sash experiment run {self.name} --scale small"
+        return self.bench or f"sash experiment run {self.name} --scale small"

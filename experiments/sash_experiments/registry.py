@@ -5,17 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
-from sash_experiments import benches, daba, pba, pba_latency, reactive
+from sash_experiments import benches, daba, dashboard, pba, pba_latency, reactive
 from sash_experiments.experiment import SCALES, Experiment, Scale
 from sash_experiments.machine import facts
 from sash_experiments.raw import Measured, Results, load, saving
 
-__all__ = ["EXPERIMENTS", "find", "results_folder", "run", "stored"]
+__all__ = ["EXPERIMENTS", "find", "measured_by", "results_folder", "run", "stored"]
 
 _PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
+_SLICING = [*benches.SLICING, *dashboard.EXPERIMENTS]
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *benches.SLICING, *reactive.EXPERIMENTS, *benches.MTA)
+    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *_SLICING, *reactive.EXPERIMENTS, *benches.MTA)
 }
 
 
@@ -49,8 +51,17 @@ def run(
     yield from saving(_path(experiment, scale, folder), experiment.measure(**sizes, **more), about)
 
 
+def measured_by(experiment: Experiment) -> list[Experiment]:
+    """What has to be run for it: itself, or those that it is drawn from; nothing, if a benchmark measures it."""
+    if experiment.drawn_from:
+        return [EXPERIMENTS[name] for name in experiment.drawn_from]
+    return [experiment] if experiment.measure is not None else []
+
+
 def stored(experiment: Experiment, folder: Path) -> Results | None:
     """Its results at the largest scale that there is, or those of its benchmark; None: it has not been run."""
+    if experiment.drawn_from:
+        return _in_time(experiment, folder)
     if experiment.measure is None:
         return benches.of_bench(experiment, folder)
     for scale in reversed(SCALES):
@@ -58,3 +69,15 @@ def stored(experiment: Experiment, folder: Path) -> Results | None:
         if found is not None:
             return found
     return None
+
+
+def _in_time(experiment: Experiment, folder: Path) -> Results | None:
+    """What the experiments that it is drawn from recorded slide by slide; None, unless all have been run."""
+    found = [stored(each, folder) for each in measured_by(experiment)]
+    rows, about = list[Measured](), dict[str, Any]()
+    for results in found:
+        if results is None:
+            return None
+        rows += [row for row in results.rows if row.panel.endswith("in time")]
+        about = about | results.facts
+    return Results(tuple(rows), about | {"experiment": experiment.name, "sizes": None})

@@ -42,6 +42,8 @@ def _judged(claim: Claim, results: Results | None) -> Judged:
         verdict = claim.check(results)
     except Unshown as error:
         return Judged(claim, NOT_RUN, why=f"the results here do not reach so far: {error}")
+    if verdict.holds is None:
+        return Judged(claim, CANNOT, verdict.ours, verdict.why)
     if verdict.holds:
         return Judged(claim, HOLDS, verdict.ours, verdict.why)
     reasons = [f"probably because {verdict.why}"] if verdict.why else []

@@ -10,7 +10,22 @@ from typing import NamedTuple
 
 from sash_experiments.raw import Results
 
-__all__ = ["ENOUGH", "Check", "Claim", "Line", "Unshown", "Verdict", "factor", "line", "logarithmic", "ratio", "times"]
+__all__ = [
+    "ENOUGH",
+    "Check",
+    "Claim",
+    "Line",
+    "Unshown",
+    "Verdict",
+    "factor",
+    "growth",
+    "held",
+    "line",
+    "logarithmic",
+    "nearly",
+    "ratio",
+    "times",
+]
 
 ENOUGH = 0.8
 """A factor holds if ours is at least so much of the paper's."""
@@ -19,10 +34,10 @@ Check = Callable[[Results], "Verdict"]
 
 
 class Verdict(NamedTuple):
-    """What was measured here, and whether the claim holds."""
+    """What was measured here, and whether the claim holds; None: this machine cannot tell, and ``why`` says why."""
 
     ours: str
-    holds: bool
+    holds: bool | None
     why: str = ""
 
 
@@ -68,13 +83,37 @@ def times(number: float) -> str:
     return f"{number:.1f}×" if number < 100 else f"{number:,.0f}×"
 
 
+def held(ours: str, holds: bool, why: str = "") -> Verdict:
+    """A verdict with a reason only if the claim does not hold."""
+    return Verdict(ours, holds, "" if holds else why)
+
+
+def growth(found: Line, least: float = 0) -> tuple[float, float]:
+    """(how many times the largest x is the smallest from ``least`` on, how many times the number there is)."""
+    places = [x for x in found if x >= least]
+    if len(places) < 2:
+        raise Unshown("too few sizes")
+    return places[-1] / places[0], found[places[-1]] / found[places[0]]
+
+
 def factor(panel: str, over: str, under: str, enough: float, least: float = 0, why: str = "") -> Check:
     """A check that one series is at least ``enough`` times another."""
 
     def check(results: Results) -> Verdict:
         found = ratio(results, panel, over, under, least)
-        holds = found >= enough
-        return Verdict(times(found), holds, "" if holds else why)
+        return held(times(found), found >= enough, why)
+
+    return check
+
+
+def nearly(panel: str, series: str, enough: float = 0.7, why: str = "") -> Check:
+    """That a series at the last of its places is not far below the first, whatever its places are called."""
+
+    def check(results: Results) -> Verdict:
+        values = list(results.panel(panel).get(series, {}).values())
+        if len(values) < 2:
+            raise Unshown("it was not measured")
+        return held(f"{values[-1] / values[0]:.0%} at the most of it", values[-1] >= enough * values[0], why)
 
     return check
 

@@ -1,0 +1,90 @@
+"""What the PBA paper claims of Flink, on the raw results of ``make scalability``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sash_experiments.claims.claim import Check, Claim, Unshown, Verdict, held, times
+from sash_experiments.raw import Results
+
+__all__ = ["CLAIMS"]
+
+
+def _panels(results: Results, engine: str, where: str) -> Iterator[dict[str, dict[str, float]]]:
+    found = [name for name in results.panels if name.startswith(f"{engine}, {where}")]
+    if not found:
+        raise Unshown(f"{engine} was not run on {'a cluster' if where == 'cluster' else 'one machine'}")
+    return (results.panel(name) for name in found)
+
+
+def _ahead(engine: str, where: str) -> Check:
+    """Ours over the best of the engine's own, where both were run with the same parallelism."""
+
+    def check(results: Results) -> Verdict:
+        ratios = []
+        for panel in _panels(results, engine, where):
+            ours = {name: line for name, line in panel.items() if name.startswith("sash")}
+            own = {name: line for name, line in panel.items() if name not in ours}
+            for x in {x for line in ours.values() for x in line}:
+                others = [line[x] for line in own.values() if x in line]
+                if others:
+                    ratios.append(max(line[x] for line in ours.values() if x in line) / max(others))
+        if not ratios:
+            raise Unshown(f"{engine}'s own windows were not run beside ours")
+        return held(f"{times(min(ratios))} to {times(max(ratios))} its fastest own", min(ratios) > 1)
+
+    return check
+
+
+def _grows(engine: str, where: str, what: str) -> Check:
+    """How throughput grows from one to the most; whether that is linear, a machine of few cores cannot tell."""
+
+    def check(results: Results) -> Verdict:
+        told = []
+        for panel in _panels(results, engine, where):
+            for name, line in panel.items():
+                found = {int(x): value for x, value in line.items()}
+                if name.startswith("sash") and len(found) > 1:
+                    told.append(
+                        f"{name}: {times(found[max(found)] / found[min(found)])} from {min(found)} to {max(found)}"
+                    )
+        if not told:
+            raise Unshown(f"ours was run with one number of {what} only")
+        cores = results.facts.get("cores", "few")
+        return Verdict("; ".join(told), None, f"the paper needs more cores than the {cores} that all {what} share here")
+
+    return check
+
+
+CLAIMS = [
+    Claim(
+        "pba-fig8",
+        "In Flink on one machine, PBA's throughput is above Flink's own",
+        "improved",
+        _ahead("flink", "local"),
+    ),
+    Claim(
+        "pba-fig8",
+        "In Flink on a cluster, PBA's throughput is above Flink's own",
+        "improved",
+        _ahead("flink", "cluster"),
+    ),
+    Claim(
+        "pba-fig8",
+        "In Flink, throughput grows linearly up to 3 parallel instances on 6 cores",
+        "linear",
+        _grows("flink", "local", "instances"),
+    ),
+    Claim(
+        "pba-fig8",
+        "In Flink, throughput grows linearly with the nodes of a cluster of 6",
+        "linear",
+        _grows("flink", "cluster", "workers"),
+    ),
+    Claim(
+        "pba-fig8",
+        "Beyond the paper, in Spark: ours above Spark's own windows",
+        "not in the paper",
+        _ahead("spark", "local"),
+    ),
+]
