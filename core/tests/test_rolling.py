@@ -212,6 +212,8 @@ def test_timestamps() -> None:
     assert sash.rolling(gaps, sash.Last(), 2).tolist() == gaps[1:].tolist()
     with pytest.raises(TypeError, match=r"column 0 is of type datetime64\[ns\], which Mean\(\) cannot aggregate"):
         sash.rolling(days, sash.Mean(), 2)
+    with pytest.raises(TypeError, match=r"column 'ts' is of type datetime64\[ns\]"):
+        sash.rolling(days, sash.Mean("ts"), 2)
 
 
 def test_several_columns() -> None:

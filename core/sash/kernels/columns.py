@@ -60,8 +60,9 @@ def _numbers(aggregation: Aggregation, array: Array, place: int) -> Array:
     """Of a type that kernels know; timestamps as the integers that they are made of."""
     if array.dtype.kind in "mM":
         if aggregation.result_column is None and aggregation.name != "Count":
+            column = repr(aggregation.columns[place]) if aggregation.columns else place
             raise TypeError(
-                f"column {place} is of type {array.dtype}, which {aggregation!r} cannot aggregate: convert it"
+                f"column {column} is of type {array.dtype}, which {aggregation!r} cannot aggregate: convert it"
             )
         native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
         return native.view(np.int64)
