@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
@@ -12,8 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sash_experiments.breakeven import NEVER
 from sash_experiments.experiment import PAPERS, Experiment
 from sash_experiments.machine import facts
+from sash_experiments.markup import number, pairs, table, text
 from sash_experiments.raw import Results
 from sash_experiments.registry import EXPERIMENTS, stored
 from sash_experiments.verdicts import CANNOT, FAILS, HOLDS, NOT_RUN, Judged, judged
@@ -35,16 +36,20 @@ def page(folder: Path) -> str:
         "style": _asset("report.css"),
         "script": _asset("report.js"),
         "counts": _counts(claims),
+        "by-paper": " · ".join(_of_paper(key, claims) for key in PAPERS),
         "papers": "".join(f'<option value="{key}">{escape(title)}</option>' for key, title in PAPERS.items()),
         "claims": "".join(map(_claim, claims)),
-        "experiments": "".join(_section(each, known[name]) for name, each in EXPERIMENTS.items()),
-        "machine": _pairs(facts()),
+        "experiments": "".join(
+            _section(each, known[name], [one for one in claims if one.claim.experiment == name])
+            for name, each in EXPERIMENTS.items()
+        ),
+        "machine": pairs(facts()),
         "data": json.dumps(drawn, separators=(",", ":")).replace("</", "<\\/"),
     }
-    text = _asset("report.html")
+    whole = _asset("report.html")
     for name, part in parts.items():
-        text = text.replace(f"<!--{name}-->", part)
-    return text
+        whole = whole.replace(f"<!--{name}-->", part)
+    return whole
 
 
 def _asset(name: str) -> str:
@@ -58,39 +63,64 @@ def _counts(claims: list[Judged]) -> str:
     )
 
 
+def _of_paper(paper: str, claims: list[Judged]) -> str:
+    mine = [each.verdict for each in claims if EXPERIMENTS[each.claim.experiment].paper == paper]
+    name = PAPERS[paper].partition(":")[0]
+    return f"{escape(name)}: {mine.count(HOLDS)} of {len(mine)} hold"
+
+
 def _claim(each: Judged) -> str:
     claim, kind = each.claim, CLASSES[each.verdict]
     paper = EXPERIMENTS[claim.experiment].paper
     cells = [
-        f'<td data-label="claim">{_text(claim.text)}<br><a href="#{claim.experiment}">{claim.experiment}</a></td>',
-        f'<td data-label="paper">{_text(claim.published)}</td>',
-        f'<td data-label="here">{_text(each.ours) or "–"}</td>',
-        f'<td data-label="verdict"><span class="verdict {kind}"><span aria-hidden="true">{MARKS[each.verdict]}</span> '
-        f"{each.verdict}</span>" + (f'<div class="why">{_text(each.why)}</div>' if each.why else "") + "</td>",
+        f'<td data-label="claim">{text(claim.text)}<br><a href="#{claim.experiment}">{claim.experiment}</a></td>',
+        f'<td data-label="paper">{text(claim.published)}</td>',
+        f'<td data-label="here">{text(each.ours) or "–"}</td>',
+        f'<td data-label="verdict">{_verdict(each)}'
+        + (f'<div class="why">{text(each.why)}</div>' if each.why else "")
+        + "</td>",
     ]
     return f'<tr data-paper="{paper}" data-verdict="{kind}">{"".join(cells)}</tr>\n'
 
 
-def _section(experiment: Experiment, results: Results | None) -> str:
+def _verdict(each: Judged) -> str:
+    mark = f'<span aria-hidden="true">{MARKS[each.verdict]}</span>'
+    return f'<span class="verdict {CLASSES[each.verdict]}">{mark} {each.verdict}</span>'
+
+
+def _section(experiment: Experiment, results: Results | None, claims: list[Judged]) -> str:
     head = (
         f'<section class="experiment" id="{experiment.name}" data-paper="{experiment.paper}"><h3>'
-        f"{escape(experiment.name)}: {_text(experiment.title)}</h3><p>{_text(experiment.workload)}</p>"
+        f"{escape(experiment.name)}: {text(experiment.title)}</h3><p>{text(experiment.workload)}</p>"
     )
-    gap = f'<p class="gap">{_text(experiment.gap)}</p>' if experiment.gap else ""
+    gap = f'<p class="gap">{text(experiment.gap)}</p>' if experiment.gap else ""
     if results is None:
-        return f'{head}{gap}<p class="state">Not run.</p>{_command(experiment)}</section>\n'
+        return f'{head}{gap}<p class="state">Not run.</p>{_said(claims)}{_command(experiment)}</section>\n'
     scale = results.facts.get("scale")
     state = f"Scale: {scale}. " if scale else "From the benchmark's raw results. "
     small = "Too small to mean anything: it only shows that it runs. " if scale == "smoke" else ""
     body = [
         f'<p class="state">{state}{small}{escape(_load(results))}</p>',
         f'<div class="plot" data-experiment="{experiment.name}"></div>',
-        "".join(_tables(results)),
+        _said(claims),
         _published(experiment),
-        f"<details><summary>The machine and versions of this run</summary>{_pairs(results.facts)}</details>",
+        "".join(_tables(results, experiment.table)),
+        f"<details><summary>The machine and versions of this run</summary>{pairs(results.facts)}</details>",
         _command(experiment),
     ]
     return f"{head}{gap}{''.join(body)}</section>\n"
+
+
+def _said(claims: list[Judged]) -> str:
+    """What the paper says of it, beside ours: its curves are not at hand, the numbers of its text are."""
+    if not claims:
+        return ""
+    lines = "".join(
+        f"<li>{text(each.claim.text)}: <b>{text(each.claim.published)}</b> in the paper, "
+        f"<b>{text(each.ours) or '–'}</b> here {_verdict(each)}</li>"
+        for each in claims
+    )
+    return f'<ul class="said">{lines}</ul>'
 
 
 def _load(results: Results) -> str:
@@ -102,61 +132,25 @@ def _command(experiment: Experiment) -> str:
     return f'<p class="command"><code>{escape(experiment.command)}</code></p>'
 
 
-def _tables(results: Results) -> Iterator[str]:
+def _tables(results: Results, opened: bool) -> Iterator[str]:
     for panel, unit in results.panels.items():
         series = results.panel(panel)
         places = list(dict.fromkeys(x for line in series.values() for x in line))
         if len(places) <= WIDEST:
-            rows = [[x, *(_number(line.get(x)) for line in series.values())] for x in places]
-            yield _table(f"Numbers: {panel}, {unit} (medians)", ["", *series], rows)
+            rows = [[x, *(_measured(line.get(x), unit) for line in series.values())] for x in places]
+            yield table(f"Numbers: {panel}, {unit} (medians)", ["", *series], rows, opened)
+
+
+def _measured(value: float | None, unit: str) -> str:
+    return "never" if value == NEVER and unit == "values" else number(value)
 
 
 def _published(experiment: Experiment) -> str:
     if not experiment.published:
         return ""
     columns = list(next(iter(experiment.published.values())))
-    rows = [[name, *(_number(line.get(each)) for each in columns)] for name, line in experiment.published.items()]
-    return _table(f"The paper's own numbers, {experiment.published_unit}", ["", *columns], rows, opened=True)
-
-
-def _table(title: str, head: list[str], rows: list[list[str]], opened: bool = False) -> str:
-    top = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in head)
-    lines = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>' + "".join(f"<td>{escape(cell)}</td>" for cell in rest) + "</tr>"
-        for first, *rest in rows
-    )
-    return (
-        f"<details{' open' if opened else ''}><summary>{escape(title)}</summary>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(title)}">'
-        f"<table><thead><tr>{top}</tr></thead><tbody>{lines}</tbody></table></div></details>"
-    )
-
-
-def _number(value: Any) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
-
-
-def _pairs(known: dict[str, Any]) -> str:
-    lines = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td>{escape(_fact(value))}</td></tr>' for name, value in known.items()
-    )
-    return f'<div class="scroll"><table class="pairs">{lines}</table></div>'
-
-
-def _fact(value: Any) -> str:
-    return json.dumps(value) if isinstance(value, dict) else str(value)
-
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def _text(text: str) -> str:
-    """For the page, with powers as such."""
-    return re.sub(r"\b(2|10)\^(\d+)", lambda found: found[1] + found[2].translate(_RAISED), escape(text))
+    rows = [[name, *(number(line.get(each)) for each in columns)] for name, line in experiment.published.items()]
+    return table(f"The paper's own numbers, {experiment.published_unit}", ["", *columns], rows, opened=True)
 
 
 def _plot(experiment: Experiment, results: Results) -> dict[str, Any]:
@@ -186,8 +180,8 @@ def _panel(experiment: Experiment, results: Results, name: str, unit: str) -> di
     }
 
 
-def _is_number(text: str) -> bool:
+def _is_number(place: str) -> bool:
     try:
-        return math.isfinite(float(text))
+        return math.isfinite(float(place))
     except ValueError:
         return False

@@ -3,8 +3,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
   const NS = "http://www.w3.org/2000/svg";
-  const LEFT = 76, RIGHT = 30, TOP = 14, BOTTOM = 58;
-  let W = 760, H = 400;
+  const LEFT = 76, RIGHT = 30, TOP = 14;
+  let W = 760, H = 400, BOTTOM = 58;
   const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
   const make = (name, attributes = {}, text = "") => {
@@ -23,6 +23,7 @@
     return String(+number.toPrecision(3));
   };
   const raised = (number) => [...String(number)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
+  const powers = (text) => text.replace(/\b(2|10)\^(\d+)/g, (_, base, digits) => base + raised(digits));
   const power = (number) => (number >= 8 && Number.isInteger(Math.log2(number)) ? "2" + raised(Math.log2(number)) : told(number));
 
   // A filter over claims, and over the experiments of the paper that is chosen.
@@ -89,7 +90,7 @@
       const bar = make("div", { class: "bar" });
       if (plot.panels.length > 1) {
         const choose = make("select", { "aria-label": "part of the figure" });
-        plot.panels.forEach((each, i) => choose.append(make("option", { value: i, ...(i === state.panel ? { selected: "" } : {}) }, each.name)));
+        plot.panels.forEach((each, i) => choose.append(make("option", { value: i, ...(i === state.panel ? { selected: "" } : {}) }, powers(each.name))));
         choose.addEventListener("change", () => { Object.assign(state, { panel: +choose.value, place: null, yLog: null }); render("select"); });
         bar.append(choose);
       }
@@ -109,7 +110,7 @@
       });
       holder.append(bar);
       const svg = make("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", tabindex: 0,
-        "aria-label": `${panel.name}: ${panel.unit} by ${panel.x}. Arrow keys read the values.` });
+        "aria-label": `${powers(panel.name)}: ${panel.unit} by ${panel.x}. Arrow keys read the values.` });
       const readout = make("p", { class: "readout", "aria-live": "polite" }, "Point at the plot, or focus it and use the arrow keys.");
       holder.append(svg, readout);
       if (points.length) chart(svg, readout, panel, shown, names, points, yLog, state);
@@ -123,6 +124,8 @@
   const chart = (svg, readout, panel, shown, names, points, yLog, state) => {
     const xs = [...new Set(points.map((point) => point[0]))].sort((a, b) => a - b);
     const categories = panel.labels !== null;
+    const slanted = categories && panel.labels.some((label) => label.length * 7.5 > (W - LEFT - RIGHT) / panel.labels.length);
+    BOTTOM = slanted ? 118 : 58;
     const x = categories ? { to: (v) => LEFT + ((v + 0.5) / panel.labels.length) * (W - LEFT - RIGHT), ticks: xs } : scale(xs, panel.xLog, LEFT, W - RIGHT);
     const y = scale(points.map((point) => point[1]).filter((v) => !yLog || v > 0), yLog, H - BOTTOM, TOP);
     for (const tick of thinned(y.ticks, y.to, 22)) {
@@ -130,13 +133,15 @@
         make("text", { x: LEFT - 8, y: y.to(tick) + 4, "text-anchor": "end" }, told(tick)));
     }
     const doubling = panel.xLog && xs.every((v) => Number.isInteger(Math.log2(v)));
-    const ticks = thinned(categories || doubling || xs.length <= 12 ? xs : x.ticks, x.to, categories ? 30 : 48);
+    const ticks = thinned(categories || doubling || xs.length <= 12 ? xs : x.ticks, x.to, slanted ? 14 : categories ? 30 : 48);
     for (const tick of ticks) {
       const text = categories ? panel.labels[tick] : doubling ? power(tick) : told(tick);
-      svg.append(make("text", { x: x.to(tick), y: H - BOTTOM + 22, "text-anchor": "middle" }, text.length > 14 ? text.slice(0, 13) + "…" : text));
+      const place = slanted ? { transform: `translate(${x.to(tick) + 4} ${H - BOTTOM + 16}) rotate(-38)`, "text-anchor": "end" } :
+        { x: x.to(tick), y: H - BOTTOM + 22, "text-anchor": "middle" };
+      svg.append(make("text", place, text.length > 18 ? text.slice(0, 17) + "…" : text));
     }
     svg.append(make("text", { x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, panel.x),
-      make("text", { x: 0, y: 0, transform: `translate(16 ${H / 2}) rotate(-90)`, "text-anchor": "middle" }, panel.unit));
+      make("text", { x: 0, y: 0, transform: `translate(16 ${(TOP + H - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, panel.unit));
     for (const name of shown) {
       const i = names.indexOf(name), kept = panel.series[name].filter((point) => !yLog || point[1] > 0);
       const group = make("g", { style: `stroke:var(--s${i % 8});fill:var(--s${i % 8})`, "data-line": name });
