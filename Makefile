@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: report help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest
+.PHONY: report figures help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest
 
 python := .venv/bin/python
 # What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
@@ -46,6 +46,9 @@ report: venv ## re-run the papers' experiments and report them in build/report.h
 	@mkdir -p build
 	@$(python) -m sash.cli experiment run all $(ARGS)
 	@$(python) -m sash.cli experiment report --output build/report.html
+
+figures: venv ## draw the README's plots and its table from the raw results that there are
+	@$(python) experiments/readme_figures.py
 
 bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
 	@$(python) experiments/bench_rolling.py $(ARGS)
