@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sash_experiments.claims.claim import Check, Claim, Unshown, Verdict, factor, held, line, nearly, ratio, times
+from sash_experiments.dashboard import A_PROCESSOR
 from sash_experiments.raw import Results
 
 __all__ = ["CLAIMS"]
@@ -108,12 +109,14 @@ def _scales(results: Results) -> Verdict:
     x = max(within)
     share = found[x] / found[min(within)] / x
     text = f"{times(found[x] / found[min(within)])} with {x:g} instances on {cores} cores ({share:.0%} of linear)"
+    busy = line(results, "processors kept busy", "sash columns")[x]
+    text += f", which had {busy:.1f} of them"
     return Verdict(text, None, f"4 instances need more cores than the {cores} of this machine")
 
 
 def _dashboard(results: Results) -> Verdict:
-    found = ratio(results, "throughput", "sash rows", "buckets")
-    columns = ratio(results, "throughput", "sash columns", "buckets")
+    found = ratio(results, A_PROCESSOR, "sash rows", "buckets")
+    columns = ratio(results, A_PROCESSOR, "sash columns", "buckets")
     why = "M4 keeps times with its values: a tuple's merge costs Python more than finding its buckets"
     return held(f"{times(found)} by rows, {times(columns)} in columns", found >= 8, why)
 
