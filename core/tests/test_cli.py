@@ -21,7 +21,7 @@ import sash.keyed
 from sash.cli import main
 from sash.cli.engines import Tally
 from sash.cli.files import Source
-from sash.cli.progress import line
+from sash.cli.progress import line, summary
 
 QUERY = """
 key = "key"
@@ -287,6 +287,15 @@ def test_code_that_a_query_names_is_found_in_this_folder(tmp_path: Path) -> None
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [line.split()[-1] for line in done.stdout.splitlines()] == ["spread", "2.5", "0.5"]
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path, ran: Ran) -> None:
+    code, _, said = ran("experiment", "report", "--output", tmp_path / "no" / "page.html", "--results", tmp_path)
+    assert code == 1 and said == f"sash: {tmp_path / 'no' / 'page.html'}: no such file or directory\n"
+
+
+def test_a_stream_whose_engine_does_not_tell_its_state_says_so() -> None:
+    assert "state         not told by the engine\n" in summary(Tally(late=0), 1.0, "flink", streaming=True)
 
 
 def test_progress_tells_how_far_it_is() -> None:

@@ -120,7 +120,7 @@ def test_throughput_by_parallelism_is_read_from_its_benchmark(tmp_path: Path) ->
     assert found.panel(panel) == {"sash packed": {"1": 500, "2": 1000}, "SQL OVER": {"1": 100}}
     told = {each.claim.text: each for each in judged(tmp_path) if each.claim.experiment == "pba-fig8"}
     ahead, grows = (next(each for text, each in told.items() if part in text) for part in ("one machine", "instances"))
-    assert (ahead.verdict, ahead.ours) == ("holds", "5.0× to 5.0× its fastest own")
+    assert (ahead.verdict, ahead.ours) == ("holds", "5.0× to 5.0× the fastest other")
     assert (grows.verdict, grows.ours) == ("cannot be shown here", "sash packed: 2.0× from 1 to 2")
     assert "more cores than the 2" in grows.why
     cluster = next(each for text, each in told.items() if "cluster" in text)

@@ -19,7 +19,11 @@ class DataError(Exception):
 
 def sentence(error: BaseException) -> str:
     """An error in one line."""
-    # The text of a KeyError is a representation, quotes and all.
-    text = str(error.args[0]) if isinstance(error, KeyError) and error.args else str(error)
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        text = f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    elif isinstance(error, KeyError) and error.args:  # whose text is a representation, quotes and all
+        text = str(error.args[0])
+    else:
+        text = str(error)
     line = " ".join(text.split()) or type(error).__name__
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

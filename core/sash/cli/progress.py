@@ -52,8 +52,8 @@ def line(tally: Tally, total: int | None, seconds: float) -> str:
     return f"{bar}{tally.doing}, {tally.rows_in:,} rows in, {tally.rows_out:,} out, {seconds:.0f} s"
 
 
-def summary(tally: Tally, seconds: float, where: str) -> str:
-    """What was done, in a few lines.
+def summary(tally: Tally, seconds: float, where: str, streaming: bool = False) -> str:
+    """What was done, in a few lines. Only a stream has a state to go on from.
 
     >>> print(summary(Tally("", 1000, 20, 0), 0.5, "local"))
     rows in       1,000
@@ -63,8 +63,9 @@ def summary(tally: Tally, seconds: float, where: str) -> str:
     time          0.50 s on local, 2,000 rows/s
     """
     rate = f", {tally.rows_in / seconds:,.0f} rows/s" if tally.rows_in and seconds > 0 else ""
-    late = "not told by the engine" if tally.late is None else f"{tally.late:,}"
-    state = "none kept" if tally.state_bytes is None else f"{tally.state_bytes:,} bytes"
+    unknown = "not told by the engine"
+    late = unknown if tally.late is None else f"{tally.late:,}"
+    state = f"{tally.state_bytes:,} bytes" if tally.state_bytes is not None else unknown if streaming else "none kept"
     told = {
         "rows in": f"{tally.rows_in:,}",
         "rows out": f"{tally.rows_out:,}",

@@ -98,7 +98,7 @@ def _run(options: argparse.Namespace) -> None:
                 out.write(_plain(table))
         seconds = time.perf_counter() - begin
     if not options.quiet:
-        print(summary(job.tally, seconds, options.engine), file=sys.stderr)
+        print(summary(job.tally, seconds, options.engine, options.streaming), file=sys.stderr)
     if options.summary is not None:
         told = asdict(job.tally) | {"seconds": round(seconds, 6), "engine": options.engine}
         del told["doing"]

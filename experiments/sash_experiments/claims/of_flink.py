@@ -31,7 +31,7 @@ def _ahead(engine: str, where: str) -> Check:
                     ratios.append(max(line[x] for line in ours.values() if x in line) / max(others))
         if not ratios:
             raise Unshown(f"{engine}'s own windows were not run beside ours")
-        return held(f"{times(min(ratios))} to {times(max(ratios))} its fastest own", min(ratios) > 1)
+        return held(f"{times(min(ratios))} to {times(max(ratios))} the fastest other", min(ratios) > 1)
 
     return check
 
