@@ -96,7 +96,8 @@ def test_spark_gives_the_rows_of_the_local_engine(
 
 @pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
 def test_flink_gives_the_rows_of_the_local_engine(flink: Any, query: Path, folder: Path, streaming: list[str]) -> None:
-    assert rows(query, folder, "--engine", "flink", *streaming) == rows(query, folder, *streaming)
+    found = rows(query, folder, "--engine", "flink", "--parallelism", "2", *streaming)
+    assert found == rows(query, folder, *streaming)
 
 
 def test_a_row_that_spark_cannot_take_is_one_sentence(

@@ -108,8 +108,10 @@ def bucket_names(count: int, max_parallelism: int) -> list[int]:
 
 
 def transformed(j_stream: Any, name: str, j_type: Any, j_operator: Any) -> Any:
-    """A stream behind an operator of the JVM."""
-    return j_stream.transform(name, j_type, j_operator)
+    """A stream behind an operator of the JVM, which has as many tasks as are before it: rows stay in their order."""
+    made = j_stream.transform(name, j_type, j_operator)
+    made.setParallelism(j_stream.getParallelism())
+    return made
 
 
 def keyed(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
