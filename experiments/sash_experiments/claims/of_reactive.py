@@ -91,7 +91,7 @@ def _straight(results: Results) -> Verdict:
     return held(", ".join(f"R² {value:.2f} ({label})" for label, value in found.items()), min(found.values()) > 0.85)
 
 
-LAZY = "an interval is made once, when its last value comes, where the tree is mended from leaf to root at every value"
+LAZY = "intervals need not be mended when a value leaves; the tree is, from leaf to root, since any value may leave"
 
 
 def _arasu(results: Results) -> Verdict:
