@@ -49,6 +49,11 @@ class Plan:
         """The merging algorithm of the first lane, mostly the only one."""
         return self.lanes[0].algorithm
 
+    @property
+    def slices(self) -> int:
+        """The slices of the longest window of a fixed length; 0 if there is none."""
+        return max(_longest(self.query, each.lane) for each in self.lanes)
+
     def __str__(self) -> str:
         return "\n".join(line for lane in self.lanes for line in _lines(self.query, lane, len(self.lanes) > 1))
 

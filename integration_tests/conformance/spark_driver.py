@@ -37,6 +37,7 @@ def main(folder: Path, finish: bool) -> None:
     from pyspark.sql import SparkSession
 
     import sash_spark
+    from sash_spark.streaming_parts import PROVIDER, ROCKSDB, importable
 
     builder: Any = SparkSession.builder.master("local[2]").appName("sash-recovery")
     settings = {
@@ -47,6 +48,8 @@ def main(folder: Path, finish: bool) -> None:
         "spark.sql.shuffle.partitions": 2,
         "spark.ui.enabled": False,
     }
+    if importable() is None:  # then state is kept in parts
+        settings[PROVIDER] = ROCKSDB
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from sash import Aggregation, Query
 
-__all__ = ["aggregate", "checked", "create_view", "output_schema", "register", "rolling"]
+__all__ = ["aggregate", "checked", "create_view", "explain", "output_schema", "register", "rolling"]
 
 
 def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) -> DataFrame:
@@ -34,6 +34,16 @@ def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) ->
     from sash_spark.batch import aggregate_batch
 
     return aggregate_batch(df, query, order, **options)
+
+
+def explain(df: DataFrame, query: Query, order: Any = None, **options: Any) -> str:
+    """The plan in words: what :func:`sash.explain` tells, how Spark runs it, and a warning of all that is slow.
+
+    The arguments are those of :func:`aggregate`, which refuses here what it would refuse there. Nothing runs.
+    """
+    from sash_spark.plan import explained
+
+    return explained(df, query, order, **options)
 
 
 def rolling(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
-from sash_spark.schema import find
+from sash_spark.paths import find
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -131,12 +131,14 @@ def written(
     spread.sortWithinPartitions(*sort).write.mode("overwrite").parquet(f"{path}/rows")
     spark = frame.sparkSession
     rows = spark.read.parquet(f"{path}/rows")
-    about = rows.agg(F.count("*"), F.count_distinct(key), F.min(time), F.max(time)).head()
+    ends = (F.min(time).cast("string"), F.max(time).cast("string"))
+    about = rows.agg(F.count("*"), F.count_distinct(key), *ends).head()
     assert about is not None
     manifest: dict[str, Any] = {
         "rows": about[0],
         "keys": about[1],
-        "time": [None if each is None else str(each) for each in about[2:]],
+        "time": list(about[2:]),
+        "time_zone": spark.conf.get("spark.sql.session.timeZone"),
         "columns": {field.name: field.dataType.simpleString() for field in rows.schema},
         "sorted_by": sort,
         "quarantined": {} if quarantine is None else _quarantined(quarantine, f"{path}/quarantine"),

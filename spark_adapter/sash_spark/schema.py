@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from pyspark.sql import types as T
@@ -12,9 +11,10 @@ from sash import Aggregation, Query
 from sash.lanes import Lane
 from sash.output import Output
 from sash.resulttypes import ends_in, has_fractions, never_null, result_type
+from sash_spark.paths import find
 from sash_spark.types import NUMBERS, WHOLE, resulting, samples
 
-__all__ = ["checked", "find", "output_schema", "path_of"]
+__all__ = ["checked", "output_schema"]
 
 _TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
 _DAY = 86_400 * 10**9
@@ -68,50 +68,6 @@ def parsed(kind: Any) -> T.DataType:
     if not isinstance(kind, str):
         raise TypeError(f"expected a type such as 'double'; got {kind!r}")
     return T.DataType.fromDDL(kind)
-
-
-def path_of(schema: T.StructType, name: str) -> tuple[str, ...]:
-    """Where a column is: the name as it is, or the path to a field within structures, quoted as in SQL."""
-    if name in schema.names:
-        return (name,)
-    kind: Any = schema
-    path = tuple(_parts(name))
-    for depth, part in enumerate(path):
-        there = kind.names if isinstance(kind, T.StructType) else []
-        if part not in there:
-            raise KeyError(_missing(name, part, path[:depth], there or schema.names))
-        kind = kind[part].dataType
-    return path
-
-
-def find(schema: T.StructType, name: str) -> T.StructField:
-    """The column of this name, or the field at this path; it can be null if anything on the way can."""
-    field, nullable = T.StructField("", schema), False
-    for part in path_of(schema, name):
-        field = field.dataType[part]  # type: ignore[index]  # path_of has seen that it is a structure
-        nullable = nullable or field.nullable
-    return T.StructField(name, field.dataType, nullable)
-
-
-def _parts(name: str) -> Iterator[str]:
-    """The parts of ``a.`b.c`.d``."""
-    part, quoted = "", False
-    for character in name:
-        if character == "`":
-            quoted = not quoted
-        elif character == "." and not quoted:
-            yield part
-            part = ""
-        else:
-            part += character
-    yield part
-
-
-def _missing(name: str, part: str, above: Sequence[str], there: Sequence[str]) -> str:
-    where = f"{'.'.join(above)!r}" if above else "the DataFrame"
-    close = get_close_matches(part, there, 1) or [each for each in there if each.lower() == part.lower()]
-    meant = f"; did you mean {'.'.join((*above, close[0]))!r}?" if close else ""
-    return f"column {name!r} is not in {where}, which has {', '.join(map(repr, there)) or 'none'}{meant}"
 
 
 def _keys(query: Query, schema: T.StructType) -> Iterator[tuple[str, T.StructField]]:

@@ -20,9 +20,10 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, Par
 
 from sash import Query
 from sash.queryfile import load_query, parse_query
-from sash_spark.batch import Running, quoted
+from sash_spark.batch import Running
 from sash_spark.columns import arrow_schema
-from sash_spark.schema import checked, find, path_of
+from sash_spark.paths import find, path_of, quoted
+from sash_spark.schema import checked
 from sash_spark.worker import keep_import_caches
 
 if TYPE_CHECKING:

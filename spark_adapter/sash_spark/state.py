@@ -5,16 +5,15 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from hashlib import blake2b
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
 from sash.keyed import KeyedOperator
-from sash.plan import _longest
 from sash.slicing.fingerprint import Fingerprint, fingerprint
 from sash.slicing.untagged import dumps
+from sash_spark.sizes import warn_large
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,8 +43,6 @@ def state_schema(query: Query, buckets: int) -> T.StructType:
 _KEPT: OrderedDict[Any, tuple[bytes, KeyedOperator]] = OrderedDict()
 """Operators that this worker saved last, with what it saved: as long as that is the state, they need not be read."""
 _MOST, _MOST_BYTES = 64, 256 << 20
-LARGE = 16 << 20
-"""From so many bytes on, a bucket's state is worth a warning, which is in the log of the worker."""
 
 
 def kept(name: tuple[str, int], blob: bytes) -> KeyedOperator | None:
@@ -86,33 +83,6 @@ def saved(state: Any, op: KeyedOperator, run: str, number: int) -> int:
     return len(blob)
 
 
-def warn_large(size: int, number: int, keys: int) -> None:
-    """Say so if what is written of a bucket in each micro-batch is much."""
-    if size > LARGE:
-        warnings.warn(
-            f"the state of bucket {number} with {keys} keys has {size >> 20} MB, which Spark writes whole in each "
-            "micro-batch: use longer slides or more buckets, forget silent keys (ttl=), or keep it in parts (state=)",
-            PerformanceWarning,
-            stacklevel=3,
-        )
-
-
-WIDE = 1 << 16
-"""A window of so many slices is about a megabyte of state for each key."""
-
-
-def warn_wide(query: Query) -> None:
-    """Say before anything runs that windows have too many slices for a state that is written whole."""
-    slices = max(_longest(query, lane) for lane in query.lanes)
-    if slices >= WIDE:
-        warnings.warn(
-            f"a window has {slices:,} slices, and the state of each key, some {slices >> 16} MB, is written whole in "
-            "each micro-batch: use a longer slide, or have Spark keep it in parts (docs/spark.md)",
-            PerformanceWarning,
-            stacklevel=4,
-        )
-
-
 def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, KeyedOperator]:
     """The operators of all buckets, as a checkpoint has them, by Spark's state data source: to look at, not to run.
 
@@ -130,7 +100,7 @@ def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, 
 
 def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
     """Refuse, with the reason, a query that does not fit what a checkpoint holds, if there is one."""
-    if not Path(checkpoint, "state").exists() and "://" not in checkpoint:
+    if not _exists(spark, f"{checkpoint}/state"):
         return
     if _in_parts(spark, checkpoint):
         for row in _stored(spark, checkpoint, "header").select("value.state").limit(1).collect():
@@ -138,6 +108,15 @@ def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
         return
     for row in _stored(spark, checkpoint).select("value.groupState.state").limit(1).collect():
         _read(query, row.state)
+
+
+def _exists(spark: SparkSession, path: str) -> bool:
+    """Whether there is something, on whichever file system."""
+    jvm: Any = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise ValueError("checkpoint= needs a session of its own: by Spark Connect it cannot be looked for")
+    place, settings = jvm.org.apache.hadoop.fs.Path(path), spark._jsc.hadoopConfiguration()
+    return bool(place.getFileSystem(settings).exists(place))
 
 
 def _in_parts(spark: SparkSession, checkpoint: str) -> bool:

@@ -18,11 +18,12 @@ from pyspark.sql import types as T
 
 from sash import Query
 from sash.keyed import KeyedOperator
-from sash_spark.batch import _key, column
 from sash_spark.columns import arrow_schema
 from sash_spark.packing import PACKED, Pack, unpacked
-from sash_spark.schema import checked, find
-from sash_spark.state import check_state, state_schema, warn_wide
+from sash_spark.paths import column, find, key_column
+from sash_spark.schema import checked
+from sash_spark.sizes import warn_wide
+from sash_spark.state import check_state, state_schema
 from sash_spark.streaming_buckets import COUNTS, GIVEN, Bucket
 from sash_spark.streaming_parts import Parts, missing
 from sash_spark.timers import Clock
@@ -31,7 +32,7 @@ from sash_spark.worker import check_python
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
-__all__ = ["BUCKETS", "aggregate_stream"]
+__all__ = ["BUCKETS", "aggregate_stream", "why_whole"]
 
 BUCKETS = 16
 """Of keys. Part of the checkpoint: a stream that goes on must have as many as when it began."""
@@ -73,7 +74,7 @@ def aggregate_stream(
         raise ValueError(f"buckets must be a whole number of at least 1; got {buckets!r}")
     check_python(df.sparkSession)
     query, clock = Clock.of(df, query, ttl)
-    KeyedOperator(query, own_watermark=True)  # what cannot be run is refused here, what is slow is said
+    plan = KeyedOperator(query, own_watermark=True).plan  # what cannot be run is refused here, what is slow is said
     if checkpoint is not None:
         check_state(df.sparkSession, checkpoint, query)
     rows = clock.watermarked(df).select(*_sent(df, query, orders, buckets))
@@ -81,28 +82,30 @@ def aggregate_stream(
     packed = rows.mapInArrow(Pack(wire), PACKED).select("*", *clock.select()).groupBy("bucket")
     work = Bucket(query, schema, wire, clock)
     kept = state_schema(query, buckets)
-    if _in_parts(df.sparkSession, state):
+    reason = why_whole(df.sparkSession, state)
+    if reason is None:
         mode = "None" if clock.time is None else "EventTime"
         given = packed.transformWithStateInPandas(Parts(work, kept), GIVEN, "append", mode)
     else:
-        warn_wide(query)
+        warn_wide(plan.slices, reason)
         given = packed.applyInPandasWithState(work.function(), GIVEN, kept, "append", clock.timeout)
     observed = given.observe(metrics, *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS))
     return unpacked(observed, schema, arrow_schema(schema))
 
 
-def _in_parts(spark: SparkSession, state: str) -> bool:
+def why_whole(spark: SparkSession, state: str = "auto") -> str | None:
+    """Why state is written whole; None: it is kept in parts."""
     if state not in ("auto", "parts", "whole"):
         raise ValueError(f"state must be 'auto', 'parts' or 'whole'; got {state!r}")
-    reason = None if state == "whole" else missing(spark)
+    reason = missing(spark)
     if state == "parts" and reason is not None:
         raise ValueError(f"state cannot be kept in parts: {reason}")
-    return state != "whole" and reason is None
+    return "state='whole' asks for it" if state == "whole" else reason
 
 
 def _sent(df: DataFrame, query: Query, orders: Sequence[str], buckets: int) -> Iterator[Column]:
     """The bucket of a row's key; what the query reads, as c0, c1, …; what orders rows, as o0, o1, …"""
-    read = {name: _key(df, name) if name in query.keys else column(df, name) for name in query.columns}
+    read = {name: key_column(df, name) if name in query.keys else column(df, name) for name in query.columns}
     bucket = F.pmod(F.hash(*(read[key] for key in query.keys)), F.lit(buckets)) if query.keys else F.lit(0)
     yield bucket.alias("bucket")
     yield from (each.alias(f"c{i}") for i, each in enumerate(read.values() or [F.lit(True)]))

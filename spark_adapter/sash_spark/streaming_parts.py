@@ -15,7 +15,8 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from sash import PerformanceWarning
 from sash.keyed import KeyedOperator
-from sash_spark.state import kept, remember, warn_large
+from sash_spark.sizes import warn_large
+from sash_spark.state import kept, remember
 from sash_spark.streaming_buckets import Bucket
 from sash_spark.worker import keep_import_caches
 

@@ -17,8 +17,7 @@ from pyspark.sql import types as T
 
 from sash import Query
 from sash.durations import nanoseconds
-from sash_spark.batch import column
-from sash_spark.schema import find
+from sash_spark.paths import column, find
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

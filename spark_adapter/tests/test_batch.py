@@ -6,9 +6,11 @@ import datetime as dt
 import math
 import random
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import Row, Window
 from pyspark.sql import functions as F
 
@@ -172,23 +174,41 @@ def test_windows_in_several_orders(frame: DataFrame) -> None:
 # what Spark's own windows can express
 
 
-def test_count_windows_as_rows_between(frame: DataFrame) -> None:
-    query = sash.Query(
-        key="plug",
-        windows=sash.sliding(8, partial=True),
-        aggregates={"peak": sash.Max("load"), "n": sash.Count("load"), "first": sash.First("seq")},
-        time="ts",
-    )
-    ours = sash_spark.aggregate(frame, query, order="seq").orderBy("plug", "window_end")
-    window = Window.partitionBy("plug").orderBy("ts", "seq").rowsBetween(-7, 0)
-    theirs = frame.select(
-        "plug",
-        F.row_number().over(Window.partitionBy("plug").orderBy("ts", "seq")).alias("window_end"),
-        F.max("load").over(window).alias("peak"),
-        F.count("load").over(window).alias("n"),
-        F.first("seq").over(window).alias("first"),
-    ).orderBy("plug", "window_end")
-    assert ours.drop("window_start").collect() == theirs.collect()
+@pytest.mark.parametrize(("size", "slide"), [(1, 1), (8, 1), (8, 3), (400, 1)])
+def test_count_windows_as_rows_between(frame: DataFrame, size: int, slide: int) -> None:
+    """Spark's begin with windows that are not full; with a slide, every so many of them count."""
+    ours: dict[str, sash.Aggregation] = {
+        "peak": sash.Max("load"),
+        "low": sash.Min("load"),
+        "n": sash.Count("load"),
+        "rows": sash.Count(),
+        "first": sash.First("seq"),
+        "last": sash.Last("seq"),
+        "sum": sash.Sum("house"),
+        "mean": sash.Mean("house"),
+        "all": sash.Collect("seq"),
+        "who": sash.ArgMax("seq", "house"),
+    }
+    theirs = {
+        "peak": F.max("load"),
+        "low": F.min("load"),
+        "n": F.count("load"),
+        "rows": F.count("*"),
+        "first": F.first("seq"),
+        "last": F.last("seq"),
+        "sum": F.sum("house"),
+        "mean": F.avg("house"),
+        "all": F.collect_list("seq"),
+        "who": F.max_by("house", "seq"),
+    }
+    query = sash.Query(key="plug", windows=sash.sliding(size, slide, partial=slide == 1), aggregates=ours, time="ts")
+    found = sash_spark.aggregate(frame, query, order="seq").orderBy("plug", "window_end").drop("window_start")
+    ordered = Window.partitionBy("plug").orderBy("ts", "seq")
+    spans = [each.over(ordered.rowsBetween(1 - size, 0)).alias(name) for name, each in theirs.items()]
+    every = frame.select("plug", F.row_number().over(ordered).cast("bigint").alias("window_end"), *spans)
+    if slide > 1:
+        every = every.where(f"window_end >= {size} AND (window_end - {size}) % {slide} = 0")
+    assert found.collect() == every.orderBy("plug", "window_end").collect()
 
 
 @pytest.mark.parametrize(
@@ -223,8 +243,9 @@ def test_sessions_as_spark_has_them(frame: DataFrame) -> None:
 
 def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
     """A worker never holds more rows than one batch of ours and one of Spark's."""
-    from sash_spark.batch import Worker, in_order
+    from sash_spark.batch import Worker
     from sash_spark.schema import checked
+    from sash_spark.sorting import in_order
 
     numbers = spark.range(40_000).select(F.lit("huge").alias("plug"), F.col("id").alias("seq"), F.col("id") % 97)
     frame = numbers.withColumnRenamed("(id % 97)", "load")
@@ -262,12 +283,50 @@ def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
     assert 0 < row.most <= 2 * (2048 + 500)
 
 
-def test_many_small_keys(spark: SparkSession) -> None:
-    frame = spark.range(60_000).select((F.col("id") % 20_000).alias("plug"), "id", (F.col("id") % 7).alias("load"))
+def test_a_hundred_thousand_small_keys_share_few_calls(spark: SparkSession) -> None:
+    """What Python does for each key would show in the number of batches of results."""
+    from sash_spark.batch import Worker
+    from sash_spark.schema import checked
+    from sash_spark.sorting import in_order
+
+    keys = 100_000
+    frame = spark.range(3 * keys).select((F.col("id") % keys).alias("plug"), "id", (F.col("id") % 7).alias("load"))
     query = sash.Query(key="plug", windows=sash.sliding(2), aggregates={"total": sash.Sum("load")})
-    rows = sash_spark.aggregate(frame, query, order="id")
-    (row,) = rows.agg(
-        F.count("*").alias("n"), F.sum("total").alias("total"), F.countDistinct("plug").alias("k")
-    ).collect()
-    expected = sum((i % 7) + ((i + 20_000) % 7) for i in range(40_000))
-    assert (row.n, row.total, row.k) == (40_000, expected, 20_000)
+    (row,) = (
+        sash_spark.aggregate(frame, query, order="id")
+        .agg(F.count("*").alias("n"), F.sum("total").alias("total"), F.countDistinct("plug").alias("k"))
+        .collect()
+    )
+    expected = sum((i % 7) + ((i + keys) % 7) for i in range(2 * keys))
+    assert (row.n, row.total, row.k) == (2 * keys, expected, keys)
+
+    worker = Worker(query, checked(query, frame.schema))
+
+    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        yield pa.RecordBatch.from_pydict({"batches": [sum(1 for _ in worker(batches))]})
+
+    tasks = in_order(frame, query, ["id"], partitions=2).mapInArrow(counted, "batches long").collect()
+    assert sum(task.batches for task in tasks) < keys // 1000
+
+
+def test_results_can_be_joined_planned_on_and_written(frame: DataFrame, tmp_path: Path) -> None:
+    query = sash.Query(key="plug", windows=sash.tumbling("30s"), aggregates={"peak": sash.Max("load")}, time="ts")
+    peaks = sash_spark.aggregate(frame, query)
+    within = (frame["ts"] >= peaks["window_start"]) & (frame["ts"] < peaks["window_end"])
+    joined = frame.join(peaks, frame["plug"].eqNullSafe(peaks["plug"]) & within)
+    assert joined.count() == frame.count()
+    assert joined.where("load > peak").count() == 0
+    peaks.write.partitionBy("plug").parquet(str(tmp_path / "peaks"))
+    again = frame.sparkSession.read.schema(peaks.schema).parquet(str(tmp_path / "peaks")).select(peaks.columns)
+    assert listed(again.orderBy("plug", "window_start").collect()) == listed(
+        peaks.orderBy("plug", "window_start").collect()
+    )
+
+
+def test_a_time_that_is_null_names_the_column(frame: DataFrame) -> None:
+    query = sash.Query(key="plug", windows=sash.tumbling("30s"), aggregates={"n": sash.Count()}, time="ts")
+    broken = frame.withColumn("ts", F.expr("nullif(ts, timestamp_ntz'2024-03-01 00:00:07')"))
+    with pytest.raises(PythonException, match="'ts'"):
+        sash_spark.aggregate(broken, query).collect()

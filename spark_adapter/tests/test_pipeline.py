@@ -81,7 +81,7 @@ def test_written(spark: SparkSession, tmp_path: Path) -> None:
     manifest = pipeline.written(several, path, partitions=2, quarantine=clean.quarantine, seed=3)
     assert manifest["rows"] == 3 * (1000 - held) and manifest["keys"] == 15
     assert manifest["quarantined"].get("rows", 0) == held
-    assert manifest["time"] == ["1970-01-01 00:00:00", "1970-01-01 00:03:19"]
+    assert manifest["time"] == ["1970-01-01 00:00:00", "1970-01-01 00:03:19"] and manifest["time_zone"] == "UTC"
     (text,) = (tmp_path / "out" / "manifest").glob("*.txt")
     assert json.loads(text.read_text()) == manifest
     for file in (tmp_path / "out" / "rows").glob("*.parquet"):
@@ -89,6 +89,21 @@ def test_written(spark: SparkSession, tmp_path: Path) -> None:
         assert order == sorted(order)
     keys = {row.key for row in spark.read.parquet(f"{path}/rows").select("key").distinct().collect()}
     assert keys == {copy * 100 + plug for copy in range(3) for plug in range(5)}
+
+
+def test_nothing_runs_before_it_is_written(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "sorted.csv"
+    path.write_text("\n".join(DEBS14))
+    context = spark.sparkContext
+    context.setLocalProperty("spark.jobGroup.id", "lazy")
+    try:
+        clean = debs.debs14(spark, str(path))
+        rows = pipeline.replicated(clean.rows, 10)
+        assert list(context.statusTracker().getJobIdsForGroup("lazy")) == []
+        pipeline.written(rows, str(tmp_path / "out"), quarantine=clean.quarantine)
+        assert len(context.statusTracker().getJobIdsForGroup("lazy")) > 0
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]  # takes it away
 
 
 def test_what_cannot_be_shifted(spark: SparkSession) -> None:

@@ -191,11 +191,12 @@ def test_the_columns_of_results() -> None:
     ("wrong", "message"),
     [
         ({"key": "plugg"}, "column 'plugg' is not in the DataFrame, which has .*did you mean 'plug'"),
+        ({"key": "Plug"}, "column 'Plug' is not in the DataFrame, .*did you mean 'plug'"),
         ({"time": "load"}, "column 'load' is double, but windows.* are durations"),
         ({"windows": sash.sliding(10, on="ts"), "time": None}, "column 'ts' is timestamp, but .* plain numbers"),
         ({"windows": sash.sliding(3), "time": "plug"}, "column 'plug' is string, which orders nothing"),
         ({"aggregates": {"s": sash.Sum("plug")}}, "aggregate 's': .*cannot aggregate.* 'plug' is string"),
-        ({"aggregates": {"s": sash.Max("ts.hour")}}, "column 'ts.hour' is not in 'ts'"),
+        ({"aggregates": {"s": sash.Max("ts.hour")}}, "column 'ts.hour' is not in 'ts', which is no structure but time"),
         ({"key": "m"}, "key column 'm' is map<int,int>"),
         ({"windows": sash.tumbling("1500ns")}, "in microseconds: a window of 1500 ns"),
     ],

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
 import sash
 import sash_spark
 from sash.keyed import KeyedOperator
 from sash.slicing.envelope import StateError
-from sash_spark import state
+from sash_spark import sizes, state
 from sash_spark.state import read_state
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def test_late_rows_correct_or_are_counted_and_a_changed_query_goes_on(
     operators = read_state(spark, str(stream.folder / "checkpoint"), query)
     (op,) = operators.values()
     assert (op.keys, op.metrics["late_dropped"], op.metrics["late_corrected"]) == (1, 2, 1)
+    stored = spark.read.format("statestore").load(str(stream.folder / "checkpoint"))
+    assert stored.selectExpr("sum(value.groupState.keys)").head() == (1,)
 
     wrong = query.using(aggregates={"sum": sash.Max("n")})
     stream.add([("a", at(100), 0.0, 1)])
@@ -118,6 +121,43 @@ def test_late_rows_correct_or_are_counted_and_a_changed_query_goes_on(
     fourth = stream.run(over(more.using(allowed_lateness="0s")))
     found = told(fourth, "window", "window_start", "sum")
     assert found == [("half", 100, 2), ("ten", 40, 4), ("ten", 100, 2)]  # no row was lost when it was refused
+
+
+def test_an_aggregate_that_is_added_is_refused_before_a_row_is_lost(stream_of: Callable[..., Any]) -> None:
+    query = TIMED.using(aggregates={"sum": sash.Sum("n")})
+    stream = stream_of(SCHEMA, [[("a", at(1), 0.0, 1), ("b", at(2), 0.0, 2)]])
+    checkpoint = f"file://{stream.folder}/checkpoint"
+    assert stream.run(over(query, checkpoint=checkpoint)) == []  # there is none yet
+    more = query.using(aggregates={"sum": sash.Sum("n"), "peak": sash.Max("x")})
+    stream.add([("a", at(5), 0.0, 10), ("b", at(30), 0.0, 4)])
+    with pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
+        stream.run(over(more))
+    with pytest.raises(StateError, match="peak"):
+        over(more, checkpoint=checkpoint)(stream.source)
+    assert told(stream.run(over(query, checkpoint=checkpoint)), "k", "window_start", "sum") == [
+        ("a", 0, 11),
+        ("b", 0, 2),
+    ]
+
+
+def test_corrections_to_files_of_which_the_last_one_counts(stream_of: Callable[..., Any], tmp_path: Path) -> None:
+    """The file sink and ``availableNow``; update semantics as docs/spark.md has them."""
+    query = TIMED.using(aggregates={"sum": sash.Sum("n")}, allowed_lateness="1h")
+    stream = stream_of(SCHEMA, [])
+    rows = [("ab"[i % 2], at(5 * i - 23 * (i % 3)), 0.0, 2**i) for i in range(16)]
+    for begin in range(0, 16, 4):
+        stream.add(rows[begin : begin + 4])
+    with pytest.warns(sash.PerformanceWarning, match="each key runs row by row"):
+        results = over(query)(stream.source)
+    out = str(tmp_path / "out")
+    writer = results.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
+    writer.trigger(availableNow=True).start(out).awaitTermination(120)
+    written = stream.spark.read.parquet(out)
+    assert written.where("revision > 0").count() > 0
+    last = written.groupBy("k", "window_start", "window_end").agg(F.max_by("sum", "revision").alias("sum"))
+    whole = sash_spark.aggregate(stream.spark.createDataFrame(rows, SCHEMA), query)
+    closed = [row for row in whole.collect() if row.window_end <= max(row.window_end for row in last.collect())]
+    assert told(last.collect(), "k", "window_start", "sum") == told(closed, "k", "window_start", "sum")
 
 
 def test_count_windows_in_the_order_that_is_named(stream_of: Callable[..., Any]) -> None:
@@ -169,8 +209,10 @@ def test_a_watermark_that_the_data_frame_has(stream_of: Callable[..., Any]) -> N
     with pytest.raises(ValueError, match="has a watermark on 'ts', the query's time is 'other'"):
         over(query.using(time="other"))(other)
     stream.add([("a", at(11), 0.0, 2), ("a", at(14), 0.0, 2)])
-    rows = stream.run(lambda df: over(query)(df.withWatermark("ts", "5 seconds")))
-    assert told(rows, "window_start", "sum") == []
+    marked: Any = lambda df: over(query)(df.withWatermark("ts", "5 seconds"))  # noqa: E731
+    assert told(stream.run(marked), "window_start", "sum") == []
+    stream.add([("a", at(9), 0.0, 4), ("b", at(15), 0.0, 2)])
+    assert told(stream.run(marked), "k", "window_start", "sum") == [("a", 0, 5)]
 
 
 @pytest.mark.parametrize(
@@ -206,7 +248,7 @@ def test_a_large_state_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     class State:
         def update(self, value: Any) -> None: ...
 
-    monkeypatch.setattr(state, "LARGE", 10)
+    monkeypatch.setattr(sizes, "LARGE", 10)
     op = KeyedOperator(TIMED)
     op.process_batch({"k": ["a"], "ts": [at(1)], "x": [1.0], "n": [1]})
     with pytest.warns(sash.PerformanceWarning, match="the state of bucket 3 with 1 keys has 0 MB"):

@@ -1,0 +1,77 @@
+"""Columns by name: the name as it is, or a path into structures, quoted as in SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["column", "find", "key_column", "path_of", "quoted"]
+
+
+def path_of(schema: T.StructType, name: str) -> tuple[str, ...]:
+    """Where a column is: the name as it is, or the path to a field within structures, quoted as in SQL."""
+    if name in schema.names:
+        return (name,)
+    kind: Any = schema
+    path = tuple(_parts(name))
+    for depth, part in enumerate(path):
+        if not isinstance(kind, T.StructType):
+            above = ".".join(path[:depth])
+            raise KeyError(f"column {name!r} is not in {above!r}, which is no structure but {kind.simpleString()}")
+        if part not in kind.names:
+            raise KeyError(_missing(name, part, path[:depth], kind.names))
+        kind = kind[part].dataType
+    return path
+
+
+def find(schema: T.StructType, name: str) -> T.StructField:
+    """The column of this name, or the field at this path; it can be null if anything on the way can."""
+    field, nullable = T.StructField("", schema), False
+    for part in path_of(schema, name):
+        field = field.dataType[part]  # type: ignore[index]  # path_of has seen that it is a structure
+        nullable = nullable or field.nullable
+    return T.StructField(name, field.dataType, nullable)
+
+
+def _parts(name: str) -> Iterator[str]:
+    """The parts of ``a.`b.c`.d``."""
+    part, quoted = "", False
+    for character in name:
+        if character == "`":
+            quoted = not quoted
+        elif character == "." and not quoted:
+            yield part
+            part = ""
+        else:
+            part += character
+    yield part
+
+
+def _missing(name: str, part: str, above: Sequence[str], there: Sequence[str]) -> str:
+    where = f"{'.'.join(above)!r}" if above else "the DataFrame"
+    close = [each for each in there if each.lower() == part.lower()] or get_close_matches(part, there, 1)
+    meant = f"; did you mean {'.'.join((*above, close[0]))!r}?" if close else ""
+    return f"column {name!r} is not in {where}, which has {', '.join(map(repr, there)) or 'none'}{meant}"
+
+
+def quoted(name: str) -> str:
+    """A name as SQL takes it, whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def column(df: DataFrame, name: str) -> Column:
+    """A column, or a field within structures."""
+    return F.col(".".join(map(quoted, path_of(df.schema, name))))
+
+
+def key_column(df: DataFrame, name: str) -> Column:
+    """A key's column, in which the two zeros of floats are one: a sort would mix them, a shuffle might part them."""
+    found, kind = column(df, name), find(df.schema, name).dataType
+    return found + F.lit(0.0).cast(kind) if isinstance(kind, T.FloatType | T.DoubleType) else found
