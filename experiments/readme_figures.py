@@ -67,6 +67,7 @@ def slicing() -> Iterator[str]:
 
 SPARK = (
     ("count", "1024", "rowsBetween", "Spark, max of 2^10 rows", "`rowsBetween`"),
+    ("count", "1024", "van Herk in SQL", "Spark, max of 2^10 rows", "van Herk, written in SQL"),
     ("count", "65536", "rowsBetween", "Spark, max of 2^16 rows", "`rowsBetween`"),
     ("time", "3600", "F.window", "Spark, 1 h by 1 s", "`F.window`"),
     ("streaming 84 keys", "1000000", "plain", "Spark streaming, 84 keys", "`applyInPandasWithState` by hand"),

@@ -132,6 +132,7 @@ def test_the_page_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
             '"checkpointLocation", …': f'"checkpointLocation", {checkpoint!r}',
             ".start()": ".trigger(availableNow=True).start().awaitTermination()",
             "/path/to/checkpoint": checkpoint,
+            "'peak.toml'": f"'{tmp_path / 'peak.toml'}'",
             '"sorted.csv"': repr(str(tmp_path / "sorted.csv")),
             '"data/debs14"': repr(str(tmp_path / "debs14")),
         }

@@ -115,8 +115,8 @@ def test_throughput_by_parallelism_is_read_from_its_benchmark(tmp_path: Path) ->
     (tmp_path / "scalability.json").write_text('{"cores": 2}')
     found = stored(figure, tmp_path)
     assert found is not None
-    (panel,) = found.panels
-    assert panel == "flink, local, 84 keys, W[1024, 1]"
+    panel = "flink, local, 84 keys, W[1024, 1]"
+    assert list(found.panels) == [panel, f"CPU: {panel}"]
     assert found.panel(panel) == {"sash packed": {"1": 500, "2": 1000}, "SQL OVER": {"1": 100}}
     told = {each.claim.text: each for each in judged(tmp_path) if each.claim.experiment == "pba-fig8"}
     ahead, grows = (next(each for text, each in told.items() if part in text) for part in ("one machine", "instances"))

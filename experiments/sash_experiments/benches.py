@@ -75,6 +75,9 @@ def _scalability(_: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:
         panel = f"{row['engine']}, {row['where']}, {int(row['keys']):,} keys, W[{row['range']}, 1]"
         rate = float(row["rows"]) / float(row["seconds"])
         yield Measured(panel, row["parallelism"], row["contender"], int(row["repeat"]), "rows/s", rate)
+        if float(row["cpu_seconds"] or 0):
+            own = float(row["rows"]) / float(row["cpu_seconds"])
+            yield Measured(f"CPU: {panel}", row["parallelism"], row["contender"], int(row["repeat"]), "rows/CPU s", own)
 
 
 _READERS: dict[str, Callable[[Experiment, Iterator[Row]], Iterator[Measured]]] = {

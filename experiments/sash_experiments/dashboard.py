@@ -19,15 +19,13 @@ from sash.generators.synthetic import BALL_HERTZ
 from sash_experiments.experiment import Experiment
 from sash_experiments.raw import Measured
 
-__all__ = ["A_PROCESSOR", "EXPERIMENTS", "Buckets", "lengths", "query_of"]
+__all__ = ["EXPERIMENTS", "Buckets", "lengths", "query_of"]
 
 Row = dict[str, Any]
 Take = Callable[[], int]
 """Take some tuples: how many."""
 SOME = 64
 BATCH = 100_000
-A_PROCESSOR = "throughput of a processor that does nothing else"
-"""By the instances' own time: what other programs take away on a busy machine is not in it."""
 SHARED: dict[str, Any] = {}
 """What a process of the pool is given when it starts: the barrier at which all of them wait for each other."""
 
@@ -144,9 +142,7 @@ def fig17(rounds: int, parallel: list[int], windows: int, batch: int, warm: floa
 def _measured(name: str, x: str, number: int, done: list[tuple[int, float, float, int]]) -> Iterator[Measured]:
     rate = sum(taken / seconds for taken, seconds, _, _ in done)
     busy = sum(cpu / seconds for _, seconds, cpu, _ in done)
-    own = sum(taken for taken, *_ in done) / max(sum(cpu for _, _, cpu, _ in done), 1e-9)
     yield Measured("throughput", x, name, number, "tuples/s", rate)
-    yield Measured(A_PROCESSOR, x, name, number, "tuples/s", own)
     yield Measured("processors kept busy", x, name, number, "processors", busy)
     if state := sum(held for *_, held in done):
         yield Measured("state", x, name, number, "bytes", state)
