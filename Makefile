@@ -25,10 +25,22 @@ test: venv ## run all tests, those on real local engines included
 	@scripts/chromium
 	@$(python) -m pytest --numprocesses=auto --dist=loadgroup $(ARGS)
 
+.PHONY: test-quick chaos
+test-quick: venv ## run the tests of the core only: without those that start containers, engines or a browser
+	@scripts/redis
+	@$(python) -m pytest --numprocesses=auto --dist=loadgroup -m "not cluster and not engine" --ignore=core/tests/test_report.py $(ARGS)
+
 test-cluster: venv ## run the tests on clusters of containers; needs a Docker engine, or integration_tests/docker-engine make test-cluster
 	@scripts/java
+	@scripts/redis
 	@scripts/flink-jar
 	@SASH_NEEDS_DOCKER=1 $(python) -m pytest -n0 integration_tests/cluster $(ARGS)
+
+chaos: venv ## kill parts of clusters in random order, 30 faults or more, and count rows; as test-cluster (ARGS="--seed 7")
+	@scripts/java
+	@scripts/redis
+	@scripts/flink-jar
+	@$(python) -m integration_tests.cluster.chaos $(ARGS)
 
 lint: venv ## check style and types
 	@$(python) -m ruff check

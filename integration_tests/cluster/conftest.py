@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 from . import engine
 from .flink import FlinkCluster
 from .kafka import Kafka
-from .package import pack
+from .package import prepare
 from .spark import SparkCluster
 
 HERE = Path(__file__).parent
@@ -36,9 +35,7 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine.Host]:
         pytest.skip("no Docker engine answers: make test-cluster runs the cluster tests")
     engine.remove_leftovers()
     shared = tmp_path_factory.mktemp("cluster")
-    shared.chmod(0o777)
-    shutil.copytree(HERE / "jobs", shared / "jobs")
-    pack(shared / "sash.zip")
+    prepare(shared)
     try:
         yield engine.Host(shared)
     finally:

@@ -28,6 +28,7 @@ __all__ = ["LABEL", "SHARED", "Host", "Node", "available", "remove_leftovers", "
 
 IMAGE = "sash-skeleton:latest"
 LABEL = "org.sash.tests"
+"""On all that a run makes; its value is the process that does."""
 SHARED = "/cluster"
 """Where every container sees the folder that they share: checkpoints, jobs, data."""
 
@@ -48,14 +49,26 @@ def available() -> bool:
 
 
 def remove_leftovers() -> None:
-    """Remove all containers and networks of tests, those of a run that was killed too."""
+    """Remove all containers and networks of this run, and of runs that were killed; not those of one beside it."""
     client = docker.from_env()
-    for container in client.containers.list(all=True, filters={"label": LABEL}):
-        container.remove(force=True)
-    client.networks.prune(filters={"label": LABEL})
+    of_tests = {"label": LABEL}
+    for container in client.containers.list(all=True, filters=of_tests):
+        if not _runs_elsewhere(container.labels[LABEL]):
+            container.remove(force=True)
+    for network in client.networks.list(filters=of_tests):
+        if not _runs_elsewhere(network.attrs["Labels"][LABEL]):
+            network.remove()
 
 
-def wait_for(what: str, ready: Callable[[], Any], seconds: float = 90) -> Any:
+def _label() -> dict[str, str]:
+    return {LABEL: str(os.getpid())}
+
+
+def _runs_elsewhere(pid: str) -> bool:
+    return pid != str(os.getpid()) and Path("/proc", pid).exists()
+
+
+def wait_for(what: str, ready: Callable[[], Any], seconds: float = 180) -> Any:
     """The first true value of ``ready``; an error of the network counts as none."""
     end, last = time.monotonic() + seconds, None
     while time.monotonic() < end:
@@ -75,7 +88,7 @@ class Host:
         self.shared = shared
         self.client = docker.from_env()
         _make_image(self.client)
-        self.network = Network(docker_network_kw={"labels": {LABEL: "network"}})
+        self.network = Network(docker_network_kw={"labels": _label()})
         self.network.create()
 
     def node(
@@ -93,9 +106,8 @@ class Node:
     ) -> None:
         self.host, self.name = host, name
         made = DockerContainer(IMAGE).with_command(list(command)).with_name(f"sash-{os.getpid()}-{name}")
-        made = (
-            made.with_network(host.network).with_network_aliases(name).with_kwargs(labels={LABEL: name}, hostname=name)
-        )
+        made = made.with_network(host.network).with_network_aliases(name)
+        made = made.with_kwargs(labels=_label(), hostname=name)
         for port, outside in (ports if isinstance(ports, Mapping) else dict.fromkeys(ports)).items():
             made.ports[f"{port}/tcp"] = ("127.0.0.1", outside)  # type: ignore[assignment]  # as the Docker SDK takes it
         for variable, value in {**_environment(), **environment}.items():
@@ -129,11 +141,21 @@ class Node:
         text: str = self.container.logs().decode(errors="replace")
         return text
 
+    def ended(self) -> bool:
+        """Whether its command has come to an end."""
+        self.container.reload()
+        return bool(self.container.status == "exited")
+
     # faults
 
     def kill(self) -> None:
         """kill -9 of all that runs in it."""
         self.container.kill()
+
+    def kill_process(self, pattern: str) -> None:
+        """kill -9 of its processes whose command matches; a letter in brackets keeps the search from finding itself."""
+        found = wait_for(pattern, lambda: self.container.exec_run(["pgrep", "-f", pattern])[1].decode().split())
+        self.run("kill", "-9", *found)
 
     def restart(self) -> None:
         """Start it again after it was killed."""
@@ -201,5 +223,7 @@ def _environment() -> dict[str, str]:
         "PATH": path,
         "HOME": "/root",
         "LANG": "C.UTF-8",
+        # These processes are short-lived and share few cores: what counts is how soon they are up.
+        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "NUMBA_CACHE_DIR": f"{SHARED}/cache",
     }

@@ -16,6 +16,16 @@ from .engine import SHARED, Host, Node, wait_for
 __all__ = ["FlinkCluster"]
 
 ROOT = Path(__file__).parents[2]
+OF_JOBS = {
+    "execution.checkpointing.interval": "1s",
+    "execution.checkpointing.dir": f"file://{SHARED}/checkpoints",
+    "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+    "state.backend.type": "hashmap",
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "1000",
+    "restart-strategy.fixed-delay.delay": "500ms",
+}
+"""What a job asks for by itself: the client sends its own settings, and those of the JobManager do not count."""
 
 
 class FlinkCluster:
@@ -40,19 +50,12 @@ class FlinkCluster:
             "rest.address": "jobmanager",
             "rest.bind-address": "0.0.0.0",
             "taskmanager.host": name,
+            "taskmanager.resource-id": name,
             "taskmanager.bind-host": "0.0.0.0",
             "taskmanager.numberOfTaskSlots": "1",
             "taskmanager.memory.process.size": "1300m",
             "heartbeat.interval": "1000",
             "heartbeat.timeout": "5000",
-            "execution.checkpointing.interval": "1s",
-            "execution.checkpointing.dir": f"file://{SHARED}/checkpoints",
-            "execution.checkpointing.savepoint-dir": f"file://{SHARED}/savepoints",
-            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
-            "state.backend.type": "hashmap",
-            "restart-strategy.type": "fixed-delay",
-            "restart-strategy.fixed-delay.attempts": "1000",
-            "restart-strategy.fixed-delay.delay": "500ms",
             "python.executable": sys.executable,
             "python.client.executable": sys.executable,
         }
@@ -79,8 +82,18 @@ class FlinkCluster:
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)
 
+    def slots(self) -> int:
+        """How many there are."""
+        return int(self.get("/overview")["slots-total"])
+
     def wait(self, slots: int) -> None:
-        wait_for(f"{slots} slots", lambda: self.get("/overview")["slots-total"] >= slots)
+        wait_for(f"{slots} slots", lambda: self.slots() >= slots)
+
+    def at_work(self, job: str) -> set[str]:
+        """The names of the TaskManagers that run tasks of a job."""
+        vertices = [vertex["id"] for vertex in self.get(f"/jobs/{job}")["vertices"]]
+        tasks = [task for vertex in vertices for task in self.get(f"/jobs/{job}/vertices/{vertex}")["subtasks"]]
+        return {task["taskmanager-id"] for task in tasks}
 
     def state(self, job: str) -> str:
         told: str = self.get(f"/jobs/{job}")["state"]
@@ -119,14 +132,16 @@ class FlinkCluster:
     ) -> str:
         python = ["-pyclientexec", sys.executable, "-pyexec", sys.executable, "-pyfs", f"{SHARED}/sash.zip"]
         how = [*(["-d"] if detached else []), *(["-s", savepoint] if savepoint else []), "-p", str(parallelism)]
-        command = [f"{self.home}/bin/flink", "run", "-m", "jobmanager:8081", *how, *python]
+        settings = [f"-D{name}={value}" for name, value in OF_JOBS.items()]
+        command = [f"{self.home}/bin/flink", "run", "-m", "jobmanager:8081", *settings, *how, *python]
         return self.jobmanager.run(
             *command, "-py", f"{SHARED}/jobs/{job}", *arguments, seconds=300, FLINK_LOG_DIR="/var/tmp"
         )
 
     def stop_with_savepoint(self, job: str) -> str:
         """Stop a job; where its savepoint is."""
-        asked = self.post(f"/jobs/{job}/stop", {"drain": False})["request-id"]
+        folder = f"file://{SHARED}/savepoints"
+        asked = self.post(f"/jobs/{job}/stop", {"drain": False, "targetDirectory": folder})["request-id"]
 
         def done() -> Any:
             told = self.get(f"/jobs/{job}/savepoints/{asked}")

@@ -6,18 +6,17 @@ import json
 import shutil
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from .engine import SHARED, Host, wait_for
 
-__all__ = ["Kafka"]
+__all__ = ["Kafka", "free_port"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +52,7 @@ class Kafka:
         """A new topic."""
         (made,) = self._admin.create_topics([NewTopic(name, partitions, 1)]).values()
         made.result(30)
+        wait_for(f"the topic {name}", lambda: len(self.partitions(name)) == partitions)
         return name
 
     def produce(self, topic: str, records: Iterable[tuple[str, Mapping[str, Any] | str]]) -> int:
@@ -67,49 +67,10 @@ class Kafka:
         assert not left, f"{left} records were not acknowledged"
         return count
 
-    def consume(
-        self, topic: str, enough: Callable[[list[dict[str, Any]]], bool], seconds: float = 120
-    ) -> list[dict[str, Any]]:
-        """All committed records of a topic so far, once ``enough`` holds of them, or the time is up."""
-        found: list[dict[str, Any]] = self._read(topic, json.loads, enough, seconds)
-        return found
-
-    def texts(self, topic: str, count: int) -> list[str]:
-        """The committed records of a topic as they are, once there are so many."""
-        found: list[str] = self._read(topic, bytes.decode, lambda found: len(found) >= count, 60)
-        return found
-
-    def _read(self, topic: str, told: Callable[[bytes], Any], enough: Callable[[Any], bool], seconds: float) -> Any:
-        consumer = Consumer(
-            {
-                "bootstrap.servers": self.outside,
-                "group.id": f"reader-{time.monotonic_ns()}",
-                "auto.offset.reset": "earliest",
-                "isolation.level": "read_committed",
-                "enable.auto.commit": False,
-                "log_level": 0,
-            }
-        )
-        partitions = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
-        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
-        found: list[Any] = []
-        end = time.monotonic() + seconds
-        try:
-            while time.monotonic() < end:
-                found += map(told, _values(consumer.consume(1000, timeout=1.0)))
-                if enough(found):
-                    found += map(told, _values(consumer.consume(1000, timeout=2.0)))  # whatever is there beyond that
-                    break
-        finally:
-            consumer.close()
-        return found
-
-
-def _values(messages: list[Message]) -> Iterator[bytes]:
-    for message in messages:
-        value = message.value()
-        if message.error() is None and value is not None:
-            yield value
+    def partitions(self, topic: str) -> list[TopicPartition]:
+        """All of a topic, from their beginnings."""
+        found = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
+        return [TopicPartition(topic, number, 0) for number in found]
 
 
 def free_port() -> int:

@@ -26,7 +26,10 @@ class SparkCluster:
             "spark-master", "org.apache.spark.deploy.master.Master", "--host", "spark-master", "--port", "7077",
             "--webui-port", "8080", ports=[8080],
         )  # fmt: skip
-        self.workers = [self.worker(number) for number in range(workers)]
+        self.workers: list[Node] = []
+        self._drivers = 0
+        for _ in range(workers):
+            self.add_worker()
         self.driver = host.node("spark-driver", ["sleep", "infinity"], environment=self._environment()).start()
         self.wait(workers)
 
@@ -45,22 +48,34 @@ class SparkCluster:
         command = [f"{self.home}/bin/spark-class", role, *options]
         return self.host.node(name, command, ports, self._environment()).start()
 
-    def worker(self, number: int) -> Node:
-        """One more worker."""
-        name = f"spark-worker-{number}"
+    def add_worker(self) -> None:
+        """One more."""
+        name = f"spark-worker-{len(self.workers)}"
         options = ["--host", name, "--cores", "1", "--memory", "1g", "--work-dir", "/var/tmp/work"]
-        return self._node(name, "org.apache.spark.deploy.worker.Worker", *options, "spark://spark-master:7077")
+        role = "org.apache.spark.deploy.worker.Worker"
+        self.workers.append(self._node(name, role, *options, "spark://spark-master:7077"))
+
+    def remove_worker(self) -> None:
+        """One less."""
+        self.workers.pop().stop()
+        wait_for("one Spark worker less", lambda: self.alive() <= len(self.workers))
+
+    def _state(self) -> Any:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.master.port(8080)}/json/", timeout=5) as answer:
+            return json.load(answer)
 
     def alive(self) -> int:
         """How many workers the master knows to be there."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.master.port(8080)}/json/", timeout=5) as answer:
-            state = json.load(answer)
-        return sum(worker["state"] == "ALIVE" for worker in state["workers"])
+        return sum(worker["state"] == "ALIVE" for worker in self._state()["workers"])
+
+    def executors(self) -> int:
+        """On how many of them jobs have cores."""
+        return sum(worker["state"] == "ALIVE" and worker["coresused"] > 0 for worker in self._state()["workers"])
 
     def wait(self, workers: int) -> None:
         wait_for(f"{workers} Spark workers", lambda: self.alive() >= workers)
 
-    def command(self, job: str, *arguments: str, **settings: str) -> list[str]:
+    def command(self, job: str, *arguments: str, sash: str = "sash.zip", **settings: str) -> list[str]:
         """What submits a job of the folder ``jobs``, Sash and all."""
         defaults = {
             "spark.executor.memory": "640m",
@@ -75,7 +90,7 @@ class SparkCluster:
             "spark.jars": ",".join(f"{SHARED}/kafka/spark/{jar}" for jar in self._jars()),
         }
         told = [f"--conf={name}={value}" for name, value in (defaults | settings).items() if value]
-        where = ["--master", "spark://spark-master:7077", "--py-files", f"{SHARED}/sash.zip"]
+        where = ["--master", "spark://spark-master:7077", "--py-files", f"{SHARED}/{sash}"]
         return [f"{self.home}/bin/spark-submit", *where, *told, f"{SHARED}/jobs/{job}", *arguments]
 
     def _jars(self) -> list[str]:
@@ -88,7 +103,8 @@ class SparkCluster:
 
     def start(self, job: str, *arguments: str, **settings: str) -> Node:
         """Have a job run in a container of its own, which can be killed."""
-        name = f"spark-job-{len(self.host.client.containers.list(all=True))}"
+        self._drivers += 1
+        name = f"spark-job-{self._drivers}"
         return self.host.node(name, self.command(job, *arguments, **settings), (), self._environment()).start()
 
     def stop(self) -> None:

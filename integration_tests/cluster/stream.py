@@ -1,4 +1,4 @@
-"""The stream of the Kafka tests, and what comes out of it by the definition. Jobs read the query from here too."""
+"""The stream of the fault tests, and what comes out of it by the definition. Jobs read the query from here too."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import sash
 from sash.testing import Evaluator
 
-__all__ = ["KEYS", "POISON", "QUERY", "expected", "key_of", "last", "lines", "records"]
+__all__ = ["KEYS", "POISON", "QUERY", "START", "expected", "key_of", "last", "lines", "moment_of", "records", "told"]
 
 KEYS = [f"plug-{number}" for number in range(6)]
 START = datetime(2024, 3, 31, tzinfo=UTC)
@@ -23,8 +23,13 @@ QUERY = sash.Query(
 )
 """Disorder of four seconds; nothing is later than that, so that results do not depend on when the watermark came."""
 
-POISON = ["no JSON", '{"plug": null, "ms": 1, "load": 1}', '{"plug": "plug-1", "ms": 1, "load": "much"}']
-"""Records that cannot be read: no JSON, no key, a load that is no number."""
+POISON = [
+    "no JSON",
+    '{"plug": null, "ms": 1, "load": 1}',
+    '{"plug": "plug-1", "ms": 1, "load": "much"}',
+    '{"load":1,"plug":"plug-1"}',
+]
+"""Records that cannot be taken: no JSON, no key, a load that is no number, no time."""
 
 
 def records(begin: int, end: int) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -50,15 +55,28 @@ def _ms(moment: datetime) -> int:
 
 
 def expected(end: int) -> list[str]:
-    """The results of all steps up to ``end``, as :func:`line` tells them, sorted."""
+    """The results of all steps up to ``end`` and of :func:`last`, as :func:`line` tells them, sorted."""
+    return _results([*records(0, end), *last(end)])
+
+
+def told(end: int) -> list[str]:
+    """Those that are there while the stream goes on."""
+    return _results([*records(0, end)])
+
+
+def _results(stream: list[tuple[str, dict[str, Any]]]) -> list[str]:
     found: list[str] = []
     for key in KEYS:
         evaluator = Evaluator(QUERY)
-        rows = [value for of, value in (*records(0, end), *last(end)) if of == key]
-        for row in rows:
-            told = evaluator.process({**row, "ts": datetime.fromtimestamp(row["ms"] / 1000, UTC)})
-            found += [line({"plug": key, **result}) for result in told]
+        for row in (value for of, value in stream if of == key):
+            results = evaluator.process({**row, "ts": datetime.fromtimestamp(row["ms"] / 1000, UTC)})
+            found += [line({"plug": key, **result}) for result in results]
     return sorted(found)
+
+
+def moment_of(result: dict[str, Any]) -> datetime:
+    """Where the window of a result ends."""
+    return datetime.fromisoformat(_moment(result["window_end"]))
 
 
 def key_of(result: dict[str, Any]) -> str:

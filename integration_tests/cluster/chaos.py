@@ -1,0 +1,128 @@
+"""All faults in random order, several times over, on streams that go on: ``make chaos``.
+
+    python -m integration_tests.cluster.chaos [--seed N] [--faults 30] [--output chaos.csv]
+
+Flink, Spark and Redis run side by side, on one Kafka. What is written has a line for each fault, with the seconds until
+results of what came after it were there, and one for each stream, with its rows. It ends with 1 if a row was lost or
+came twice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from . import engine
+from .faults import FAULTS, Fault, Stream, inflicted
+from .flink import FlinkCluster
+from .flink_stage import FlinkStage
+from .kafka import Kafka
+from .package import prepare
+from .redis_stage import RedisStage
+from .spark import SparkCluster
+from .spark_stage import SparkStage
+
+__all__ = ["main"]
+
+COLUMNS = ["seed", "number", "stream", "fault", "recovery_seconds", "expected", "got", "duplicates", "losses"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """Of the table: a fault, or at the end a stream with all its rows."""
+
+    seed: int
+    number: int
+    stream: str
+    fault: str = ""
+    recovery_seconds: float | None = None
+    expected: int | None = None
+    got: int | None = None
+    duplicates: int | None = None
+    losses: int | None = None
+
+
+def in_random_order(seed: int, least: int) -> Iterator[Fault]:
+    """All of them, shuffled, and again, until there are enough: each comes about as often as any other."""
+    rng = random.Random(seed)
+    given = 0
+    while given < least:
+        yield from rng.sample(FAULTS, len(FAULTS))
+        given += len(FAULTS)
+
+
+def run(shared: Path, seed: int, least: int) -> Iterator[Line]:
+    """Inflict them all; lines as they come."""
+    prepare(shared)
+    host = engine.Host(shared)
+    kafka = Kafka(host)
+    streams: dict[str, Stream] = {
+        "redis": RedisStage(host),
+        "flink": FlinkStage(FlinkCluster(host), kafka),
+        "spark": SparkStage(SparkCluster(host), kafka),
+    }
+    number = 0
+    for number, fault in enumerate(in_random_order(seed, least), 1):
+        seconds = inflicted(fault, streams[fault.stream])
+        yield Line(seed, number, fault.stream, fault.name, round(seconds, 1))
+    for stream in streams.values():
+        found = stream.end()
+        yield Line(seed, number, **asdict(found))
+
+
+def row(line: Line) -> list[str]:
+    return ["" if value is None else str(value) for value in asdict(line).values()]
+
+
+def as_markdown(lines: list[Line]) -> str:
+    """Two tables: the faults, and the rows of each stream."""
+    faults = ["| | stream | fault | recovery, s |", "| ---: | --- | --- | ---: |"]
+    faults += [f"| {x.number} | {x.stream} | {x.fault} | {x.recovery_seconds} |" for x in lines if x.fault]
+    rows = [
+        "| stream | faults | rows expected | rows got | duplicates | losses |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for x in lines:
+        if not x.fault:
+            count = sum(bool(other.fault) and other.stream == x.stream for other in lines)
+            rows.append(f"| {x.stream} | {count} | {x.expected} | {x.got} | {x.duplicates} | {x.losses} |")
+    return "\n".join([*faults, "", *rows])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run, print and write the table."""
+    parser = argparse.ArgumentParser(prog="chaos", description="All faults in random order.")
+    parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000, help="of the order; printed")
+    parser.add_argument("--faults", type=int, default=30, help="at least so many")
+    parser.add_argument("--output", type=Path, default=Path("experiments/results/chaos.csv"))
+    given = parser.parse_args(arguments)
+    if not engine.available():
+        print("no Docker engine answers: integration_tests/docker-engine starts one", file=sys.stderr)
+        return 2
+    print(f"seed {given.seed}", flush=True)
+    engine.remove_leftovers()
+    lines: list[Line] = []
+    try:
+        with TemporaryDirectory(prefix="sash-chaos-") as folder:
+            for line in run(Path(folder), given.seed, given.faults):
+                lines.append(line)
+                print(*filter(None, row(line)[1:]), sep="  ", flush=True)
+    finally:
+        engine.remove_leftovers()
+    with given.output.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(map(row, lines))
+    print(f"\n{as_markdown(lines)}\n\nseed {given.seed}: make chaos ARGS='--seed {given.seed}' has the same order")
+    return int(any(line.duplicates or line.losses for line in lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

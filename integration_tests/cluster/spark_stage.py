@@ -1,0 +1,69 @@
+"""The stream on Spark, with output that replaces itself, and what can happen to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .engine import SHARED, wait_for
+from .kafka import Kafka
+from .spark import SparkCluster
+from .stage import Stage
+from .tail import Written
+
+__all__ = ["SparkStage"]
+
+Mend = Callable[[], None]
+
+
+class SparkStage(Stage):
+    """A driver in a container of its own, and executors on two workers, at times three."""
+
+    name = "spark"
+
+    def __init__(self, cluster: SparkCluster, kafka: Kafka) -> None:
+        super().__init__(kafka)
+        self.cluster = cluster
+        self._start()
+        self.begin()
+
+    def _start(self) -> None:
+        arguments = (self.kafka.inside, self.source, self.sink, self.dead, f"{SHARED}/{self.name}-checkpoint")
+        self.driver = self.cluster.start("spark_kafka.py", *arguments)
+
+    def kept(self, written: list[Written]) -> list[Written]:
+        """Of each key the last one, as in a compacted topic; what it replaces must be the same, or counts too."""
+        return list(dict.fromkeys(written))
+
+    def whole(self) -> None:
+        self.cluster.wait(len(self.cluster.workers))
+        wait_for("Spark executors", lambda: self.cluster.executors() >= len(self.cluster.workers))
+
+    def stop(self) -> None:
+        self.driver.stop()
+
+    # faults
+
+    def kill_executor(self) -> None:
+        self.cluster.workers[0].kill_process("[C]oarseGrainedExecutorBackend")
+
+    def kill_worker(self) -> Mend:
+        """And with it its executor."""
+        worker = self.cluster.workers[-1]
+        worker.kill()
+        return worker.restart
+
+    def kill_driver(self) -> None:
+        """It goes on from its checkpoint."""
+        self.driver.kill()
+        self.driver.stop()
+        self._start()
+
+    def change_workers(self) -> None:
+        """The driver dies, and goes on with three workers instead of two, or with two instead of three."""
+        self.driver.kill()
+        self.driver.stop()
+        if len(self.cluster.workers) == 2:
+            self.cluster.add_worker()
+        else:
+            self.cluster.remove_worker()
+        self._start()
