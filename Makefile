@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: report figures help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest
+.PHONY: report figures help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
 
 python := .venv/bin/python
 # What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
@@ -42,6 +42,21 @@ chaos: venv ## kill parts of clusters in random order, 30 faults or more, and co
 	@scripts/flink-jar
 	@$(python) -m integration_tests.cluster.chaos $(ARGS)
 
+# Clusters in containers (docs/clusters.md). ENGINE may name several: make cluster-up ENGINE="flink kafka" WORKERS=3
+ENGINE ?= flink
+WORKERS ?= 2
+cluster-image: ## build the image of the clusters, without a registry by debootstrap (BASE=... chooses what from)
+	@BASE="$(BASE)" scripts/cluster-image
+
+cluster-up: ## bring clusters up: ENGINE=flink, spark, kafka, redis or several, with WORKERS=2
+	@scripts/cluster-up $(WORKERS) $(ENGINE)
+
+cluster-down: ## end all clusters (ARGS=--volumes: and forget their checkpoints, logs and topics)
+	@scripts/cluster-down $(ARGS)
+
+cluster-submit: ## run a query on a cluster: ENGINE=flink|spark QUERY=q.toml INPUT=data OUTPUT=results
+	@scripts/cluster-submit $(ENGINE) "$(QUERY)" "$(INPUT)" "$(OUTPUT)" $(ARGS)
+
 lint: venv ## check style and types
 	@$(python) -m ruff check
 	@$(python) -m ruff format --check
@@ -80,6 +95,12 @@ bench-flink: venv ## compare the windows of Sash on Flink with Flink's own
 	@scripts/java
 	@scripts/flink-jar
 	@$(python) experiments/bench_flink.py $(ARGS)
+
+scalability: venv ## compare Sash with the engines' own windows by parallelism and, with Docker, by workers of a cluster
+	@scripts/java
+	@scripts/flink-jar
+	@! docker info >/dev/null 2>&1 || scripts/cluster-image
+	@$(python) experiments/scalability.py $(ARGS)
 
 test-spark-latest: ## run the Spark tests with the newest PySpark, in an environment of its own
 	@scripts/test-spark-latest $(ARGS)
