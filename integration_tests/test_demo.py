@@ -19,5 +19,5 @@ def test_the_demo_gives_the_same_rows_here_on_spark_and_on_flink() -> None:
     assert shown.returncode == 0, shown.stderr
     for engine in ("spark", "flink"):
         assert f"the same query on {engine} gives the same 3,614 rows" in shown.stdout
-    assert "plug 0, peak in watts" in shown.stdout and "next: sash generate" in shown.stdout
+    assert "plug 0, peak in watts" in shown.stdout and "sash generate debs14" in shown.stdout
     assert not shown.stderr

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import sash
@@ -38,16 +40,29 @@ def main(arguments: list[str] | None = None) -> None:
     seconds, results = _timed(query, stream)
     _print_table(results)
     print(f"\n{len(results['peak']):,} windows of {options.range:,} values and 3 aggregates each, in {seconds:.2f} s:")
-    print(
-        f"{options.rows / seconds:,.0f} rows/s, {seconds / options.rows * 1e6:.1f} µs a row, whatever the window's size"
-    )
+    print(f"{options.rows / seconds:,.0f} rows/s, {_sizes(query, options, stream)}")
     if first > seconds + 0.5:
         print(f"(the first time it took {first:.1f} s: what was compiled then is kept on disk)")
     _compare(stream, results)
     _draw(results)
     for engine in options.engines:
         _compare_with(engine, query, stream, results)
-    print("\nnext: sash generate debs14 --rows 100000 --output plugs.parquet, and docs/cli.md for sash run over it")
+    command = Path(sys.executable).with_name("sash")
+    print(
+        f"\nnext: {command} generate debs14 --rows 100000 --output plugs.parquet, and docs/cli.md for sash run over it;"
+    )
+    print(f"and what the papers claim, re-run: {command} experiment report")
+
+
+def _sizes(query: sash.Query, options: argparse.Namespace, stream: dict[str, Any]) -> str:
+    """What a row costs by the window's size: about the same."""
+    told = []
+    for range_ in (max(options.range // 16, options.slide), options.range, options.range * 4):
+        begin = time.process_time()
+        sash.run(query.using(windows=sash.sliding(range=range_, slide=options.slide)), stream)
+        seconds = time.process_time() - begin
+        told.append(f"{seconds / max(options.rows, 1) * 1e6:.1f} with windows of {range_:,}")
+    return f"CPU µs a row: {', '.join(told)}"
 
 
 def _timed(query: sash.Query, stream: dict[str, Any]) -> tuple[float, Any]:
@@ -100,6 +115,7 @@ def _compare_with(engine: str, query: sash.Query, stream: dict[str, Any], result
     except ModuleNotFoundError as error:
         print(f"{engine}: not installed ({error})")
         return
+    print(f"\nstarting {engine}, embedded in this process …", flush=True)
     begin = time.perf_counter()
     found = adapter.run(query, stream)
     seconds = time.perf_counter() - begin
