@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             item.add_marker(pytest.mark.cluster)
             item.add_marker(pytest.mark.xdist_group("cluster"))
-            item.add_marker(pytest.mark.timeout(600))
+            item.add_marker(pytest.mark.timeout(3 * engine.PATIENCE))
 
 
 @pytest.fixture(scope="session")

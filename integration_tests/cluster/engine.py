@@ -24,13 +24,16 @@ from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
-__all__ = ["LABEL", "SHARED", "Host", "Node", "available", "remove_leftovers", "wait_for"]
+__all__ = ["LABEL", "PATIENCE", "SHARED", "Host", "Node", "available", "remove_leftovers", "wait_for"]
 
 IMAGE = "sash-skeleton:latest"
 LABEL = "org.sash.tests"
 """On all that a run makes; its value is the process that does."""
 SHARED = "/cluster"
 """Where every container sees the folder that they share: checkpoints, jobs, data."""
+
+PATIENCE = 600.0
+"""Seconds after which something does not come any more. A machine that has much else to do is not a failure."""
 
 Ports = Iterable[int] | Mapping[int, int]
 
@@ -65,10 +68,11 @@ def _label() -> dict[str, str]:
 
 
 def _runs_elsewhere(pid: str) -> bool:
-    return pid != str(os.getpid()) and Path("/proc", pid).exists()
+    command = Path("/proc", pid, "cmdline")  # empty if all that is left of a process is that nobody asked how it ended
+    return pid != str(os.getpid()) and command.exists() and bool(command.read_bytes())
 
 
-def wait_for(what: str, ready: Callable[[], Any], seconds: float = 180) -> Any:
+def wait_for(what: str, ready: Callable[[], Any], seconds: float = PATIENCE) -> Any:
     """The first true value of ``ready``; an error of the network counts as none."""
     end, last = time.monotonic() + seconds, None
     while time.monotonic() < end:
@@ -128,7 +132,7 @@ class Node:
         """The port of this machine that leads to one of the container."""
         return int(self._made.get_exposed_port(inside))
 
-    def run(self, *command: str, seconds: float = 180, **environment: str) -> str:
+    def run(self, *command: str, seconds: float = PATIENCE, **environment: str) -> str:
         """Run a command in it; what it printed. One that fails is an error with that."""
         code, output = self.container.exec_run(["timeout", str(seconds), *command], environment=environment)
         text: str = output.decode(errors="replace")

@@ -134,9 +134,7 @@ class FlinkCluster:
         how = [*(["-d"] if detached else []), *(["-s", savepoint] if savepoint else []), "-p", str(parallelism)]
         settings = [f"-D{name}={value}" for name, value in OF_JOBS.items()]
         command = [f"{self.home}/bin/flink", "run", "-m", "jobmanager:8081", *settings, *how, *python]
-        return self.jobmanager.run(
-            *command, "-py", f"{SHARED}/jobs/{job}", *arguments, seconds=300, FLINK_LOG_DIR="/var/tmp"
-        )
+        return self.jobmanager.run(*command, "-py", f"{SHARED}/jobs/{job}", *arguments, FLINK_LOG_DIR="/var/tmp")
 
     def stop_with_savepoint(self, job: str) -> str:
         """Stop a job; where its savepoint is."""
@@ -147,7 +145,7 @@ class FlinkCluster:
             told = self.get(f"/jobs/{job}/savepoints/{asked}")
             return told if told["status"]["id"] == "COMPLETED" else None
 
-        told = wait_for("a savepoint", done, 120)["operation"]
+        told = wait_for("a savepoint", done)["operation"]
         if "location" not in told:
             raise RuntimeError(json.dumps(told)[-4000:])
         return str(told["location"])

@@ -57,7 +57,7 @@ def main() -> None:
                 kafka.topic(f"release-{part}")
             kafka.produce("release-in", records(0, STEPS))
             driver = start(SparkCluster(host), kafka)
-            Tail(kafka, "release-out").wait("all results", lambda found: len(found) >= wanted, 600)
+            Tail(kafka, "release-out").wait("all results", lambda found: len(found) >= wanted)
             kept = shared / FOLDER / "release-out"
             wait_for("the last commit", lambda: _numbers(kept / "commits") == _numbers(kept / "offsets"))
             driver.kill()

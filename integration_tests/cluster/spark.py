@@ -99,7 +99,7 @@ class SparkCluster:
 
     def run(self, job: str, *arguments: str, **settings: str) -> str:
         """Run a job to its end."""
-        return self.driver.run(*self.command(job, *arguments, **settings), seconds=300)
+        return self.driver.run(*self.command(job, *arguments, **settings))
 
     def start(self, job: str, *arguments: str, **settings: str) -> Node:
         """Have a job run in a container of its own, which can be killed."""

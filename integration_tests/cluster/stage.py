@@ -56,7 +56,7 @@ class Stage(ABC):
             new, seen = written[seen:], len(written)
             return any(moment_of(json.loads(each.value)) > moment for each in new)
 
-        self.results.wait(f"{self.name}: results beyond {moment}", found, 240)
+        self.results.wait(f"{self.name}: results beyond {moment}", found)
 
     def wait_for_letters(self) -> None:
         """Until all that cannot be read is where it belongs."""

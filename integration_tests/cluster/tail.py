@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import Consumer
 
+from .engine import PATIENCE
 from .kafka import Kafka
 
 __all__ = ["Tail", "Written"]
@@ -38,7 +39,7 @@ class Tail:
         )
         self._consumer.assign(kafka.partitions(topic))
 
-    def wait(self, what: str, enough: Callable[[list[Written]], bool], seconds: float = 180) -> None:
+    def wait(self, what: str, enough: Callable[[list[Written]], bool], seconds: float = PATIENCE) -> None:
         """Until enough is there."""
         end = time.monotonic() + seconds
         while not enough(self.found):

@@ -47,7 +47,7 @@ def test_a_newer_format_is_refused(spark_cluster: SparkCluster, kafka: Kafka, to
     )
     release.unpack(VERSION, shared)
     driver = release.start(spark_cluster, kafka, "older.zip")
-    wait_for("the job's end", driver.ended, 240)
+    wait_for("the job's end", driver.ended)
     says = f"the saved state is of format version {VERSION}, but this version of Sash reads up to {VERSION - 1}"
     assert says in driver.log()
     driver.stop()
@@ -62,7 +62,7 @@ def test_an_earlier_format_is_read(
     results = Tail(kafka, "release-out")
     before = set(told(release.STEPS))
     wanted = [line for line in expected(END) if line not in before]
-    results.wait("all results", lambda found: len(found) >= len(wanted), 240)
+    results.wait("all results", lambda found: len(found) >= len(wanted))
     results.settle()
     driver.stop()
     assert lines(json.loads(each.value) for each in results.found) == wanted
