@@ -2,11 +2,15 @@
 
 One embedded Flink, parallelism 1, Python workers of their own. A generator in the JVM makes readings of 84 (or 8)
 plugs, in order of time; every contender computes the maximum of every window; results go nowhere. Each contender is
-run on few and on many records: what is told is the difference, so that the start of a job and of its workers does not
-count. CPU is that of the whole process tree: this process, the JVM and the Python workers.
+run twice, on as many records as fill the windows of all keys and on more: what is told is the difference, so that
+neither the start of a job nor windows that are not full yet count. CPU is that of the whole process tree: this process,
+the JVM and the Python workers.
 
-Contenders that are slow are given fewer records. Raw results, one row a run, go to a CSV file, and the machine and the
-versions to a JSON file beside it; ``--table FILE`` makes the tables again.
+SQL HOP and PyFlink's own windows are slow, and given fewer records than fill them, which favours them. The last
+workload is FPBA: how long the worst record is in the operator when it comes at a chunk's end.
+
+Raw results, one row a run, go to a CSV file, and the machine and the versions to a JSON file beside it; ``--table
+FILE`` makes the tables again, ``--readme FILE`` puts them into a page.
 """
 
 from __future__ import annotations
@@ -17,152 +21,78 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 import sash
-import sash_flink
+from flink_contenders import (
+    Contender,
+    Readings,
+    count_query,
+    count_window,
+    hop,
+    identity,
+    ours,
+    over,
+    sliding_windows,
+    time_query,
+)
 from flink_tables import Results
 from process_tree import cpu_seconds
-
-if TYPE_CHECKING:
-    from pyflink.datastream import DataStream
+from tables import insert
 
 HERE = Path(__file__).parent
-FIELDS = ["workload", "keys", "n", "contender", "records", "wall_s", "cpu_s", "records_per_s", "cpu_us_per_record"]
+FIELDS = [
+    "workload", "keys", "n", "contender", "records", "wall_s", "cpu_s", "records_per_s", "cpu_us_per_record",
+    "p50_us", "p999_us", "worst_us", "worst_own_us",
+]  # fmt: skip
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
-FEW = 2_000
+LATENCIES = [
+    ("moments", sash.MomentSketch("load"), 2**14),
+    ("moments", sash.MomentSketch("load"), 2**16),
+    ("bloom", sash.Bloom("load"), 2**14),
+    ("bloom", sash.Bloom("load"), 2**16),
+]
+RESULTS = 600
+"""Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
 WARM: set[str] = set()
+"""Contenders of which a job has run."""
+
+Case = tuple[str, int, int, list[Contender]]
 
 
-@dataclass(frozen=True)
-class Contender:
-    """One way to compute something: a stream of readings in, something to wait for out. ``records``: how many."""
-
-    name: str
-    run: Callable[[Readings], Any]
-    records: int
-
-
-class Readings:
-    """A job's environment, and its readings as a stream and as a table: plug, t (ms), load."""
-
-    def __init__(self, records: int, keys: int) -> None:
-        from pyflink.table import StreamTableEnvironment
-
-        self.env = sash_flink.environment(1, {"python.fn-execution.bundle.size": "10000"})
-        self.t_env = StreamTableEnvironment.create(self.env)
-        self.t_env.get_config().set_local_timezone("UTC")
-        self.t_env.execute_sql(
-            "CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), "
-            f"ts AS TO_TIMESTAMP_LTZ((id / {keys}) * 1000, 3), "
-            "WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND) WITH ('connector' = 'datagen', "
-            f"'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '{records - 1}', "
-            "'rows-per-second' = '100000000')"
-        )
-        self.plug, self.load = f"CAST(MOD(id, {keys}) AS INT)", "CAST(MOD(id * 7919, 1000003) AS DOUBLE)"
-        self.select = f"SELECT {self.plug} AS plug, ts, {self.load} AS `load`, proc FROM ids"
-
-    def stream(self) -> DataStream:
-        """Plug, time and load."""
-        return self.t_env.to_data_stream(self.t_env.sql_query(f"SELECT plug, ts, `load` FROM ({self.select})"))
-
-    def sink(self, stream: DataStream) -> None:
-        """Run the job; results go nowhere."""
-        from pyflink.java_gateway import get_gateway
-
-        sink = get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink()
-        stream._j_data_stream.sinkTo(sink)
-        self.env.execute("bench")
-
-    def sql(self, query: str, columns: str) -> None:
-        """The same for SQL."""
-        self.t_env.execute_sql(f"CREATE TEMPORARY TABLE nowhere ({columns}) WITH ('connector' = 'blackhole')")
-        self.t_env.execute_sql(f"INSERT INTO nowhere {query}").wait()
-
-
-def ours(query: sash.Query, **options: Any) -> Callable[[Readings], Any]:
-    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(), query, **options))
-
-
-def count_query(n: int) -> sash.Query:
-    return sash.Query(key="plug", windows=sash.sliding(n), aggregates={"peak": sash.Max("load")})
-
-
-def time_query(ratio: int) -> sash.Query:
-    return sash.Query(
-        key="plug", windows=sash.sliding(f"{ratio}s", "1s"), aggregates={"peak": sash.Max("load")}, time="ts"
-    )
-
-
-def over(n: int) -> Callable[[Readings], Any]:
-    window = f"(PARTITION BY plug ORDER BY proc ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW)"
-    return lambda readings: readings.sql(
-        f"SELECT plug, MAX(`load`) OVER {window} FROM ({readings.select})", "plug INT, peak DOUBLE"
-    )
-
-
-def hop(ratio: int) -> Callable[[Readings], Any]:
-    def run(readings: Readings) -> None:
-        view = readings.t_env.sql_query(f"SELECT {readings.plug} AS plug, ts, {readings.load} AS `load` FROM ids")
-        readings.t_env.create_temporary_view("readings", view)
-        readings.sql(
-            "SELECT plug, window_start, MAX(`load`) FROM HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' SECOND, "
-            f"INTERVAL '{ratio}' SECOND({len(str(ratio))})) GROUP BY plug, window_start, window_end",
-            "plug INT, s TIMESTAMP(3), peak DOUBLE",
-        )
-
-    return run
-
-
-def count_window(n: int) -> Callable[[Readings], Any]:
-    def run(readings: Readings) -> None:
-        keyed = readings.stream().key_by(lambda row: row[0])
-        readings.sink(keyed.count_window(n, 1).reduce(lambda a, b: a if a[2] >= b[2] else b))
-
-    return run
-
-
-def identity(readings: Readings) -> None:
-    """A keyed process function that does nothing, on rows of the same columns, keyed in the JVM as ours are."""
-    from identity_function import identity_stream
-
-    readings.sink(identity_stream(readings.stream()))
-
-
-def count_cases(records: int) -> Iterator[tuple[str, int, int, list[Contender]]]:
-    slow = max(records // 10, 4 * FEW)
-    for keys in (84, 8):
-        for n in SIZES:
-            contenders = [
-                Contender("sash packed", ours(count_query(n)), records),
-                # Its cost is that of a full window: the records must fill the windows of all keys, and some more.
-                Contender("SQL OVER", over(n), max(slow // max(1, n // 1024), keys * n * 5 // 4)),
-            ]
-            if keys == 84:
-                contenders.append(Contender("sash by record", ours(count_query(n), packed=False), slow))
-            if keys == 84 and n == 2**10:
-                contenders.append(Contender("identity", identity, slow))
-                contenders.append(Contender("count_window", count_window(n), 3 * FEW))
+def count_cases(records: int) -> Iterator[Case]:
+    for n in SIZES:
+        for keys in (84, 8):
+            full = keys * n
+            sql = Contender("SQL OVER", over(n), full + max(4_000, records * 20 // n), full)
+            contenders = [Contender("sash packed", ours(count_query(n)), full + records, full), sql]
+            if keys == 8 or n <= 2**10:
+                by_record = ours(count_query(n), packed=False)
+                contenders.append(Contender("sash by record", by_record, full + records // 50, full))
+            if n == SIZES[0]:
+                contenders.append(Contender("identity", identity, full + records // 50, full))
             yield "count", keys, n, contenders
+    yield "count", 1, 2**10, [Contender("count_window", count_window(2**10), 400, 300)]
 
 
-def time_cases(records: int) -> Iterator[tuple[str, int, int, list[Contender]]]:
+def time_cases(records: int) -> Iterator[Case]:
     for ratio in RATIOS:
-        yield (
-            "time",
-            84,
-            ratio,
-            [
-                Contender("sash packed", ours(time_query(ratio)), records),
-                Contender("SQL HOP", hop(ratio), max(records // 10 // max(1, ratio // 60), 2 * FEW)),
-            ],
-        )
+        full = 84 * ratio
+        contenders = [Contender("sash packed", ours(time_query(ratio)), full + records, full)]
+        contenders.append(Contender("SQL HOP", hop(ratio), max(records // 5 // ratio, 4_000), 2_000))
+        if ratio == RATIOS[0]:
+            contenders.append(Contender("sash by record", ours(time_query(ratio), packed=False), full + records // 50))
+            contenders.append(Contender("SlidingEventTimeWindows", sliding_windows(ratio), 3_000, 1_000))
+        yield "time", 84, ratio, contenders
 
 
 def measured(contender: Contender, records: int, keys: int) -> tuple[float, float]:
@@ -187,15 +117,46 @@ def _watch(ended: threading.Event) -> None:
 
 
 def bench(workload: str, keys: int, n: int, contender: Contender) -> dict[str, Any]:
-    if contender.name not in WARM:  # the first job of a kind loads classes and compiles kernels
-        measured(contender, FEW, keys)
+    if contender.name not in WARM:
+        measured(contender, 2_000 if contender.few > 1_000 else 10, keys)  # loads classes and compiles kernels
         WARM.add(contender.name)
-    few = measured(contender, FEW, keys)
-    many = measured(contender, contender.records, keys)
-    records = contender.records - FEW
+    few, many = (measured(contender, records, keys) for records in (contender.few, contender.records))
+    records = contender.records - contender.few
     wall, cpu = (max(b - a, 1e-9) for a, b in zip(few, many, strict=True))
     values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
-    return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=True))
+    return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=False))
+
+
+def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> Iterator[dict[str, Any]]:
+    """How long records are in the operator; of each algorithm the median of some runs' worst."""
+    from latency_function import ALGORITHMS, timed_stream
+
+    runs: dict[str, list[list[float]]] = {algorithm: [] for algorithm in ALGORITHMS}
+    records = n + RESULTS
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "seconds.npy"
+        for _ in range(rounds):
+            for algorithm in ALGORITHMS:
+                readings = Readings(records, 1)
+                readings.sink(timed_stream(readings.stream("plug, `load`"), aggregation, n, algorithm, path))
+                wall, own = np.load(path).T * 1e6
+                runs[algorithm].append([*np.quantile(wall, [0.5, 0.999]).tolist(), wall.max(), own.max()])
+    for algorithm, found in runs.items():
+        told = [round(value, 1) for value in np.median(np.array(found), axis=0).tolist()]
+        row = {"workload": f"latency {name}", "keys": 1, "n": n, "contender": algorithm, "records": records}
+        yield row | dict(zip(FIELDS[-4:], told, strict=True))
+
+
+def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    prefix, _, names = (options.only or "").partition(":")
+    for workload, keys, n, contenders in [*count_cases(options.records), *time_cases(options.records)]:
+        for contender in contenders:
+            chosen = not names or contender.name in names.split(",")
+            if f"{workload}-{keys}-{n}".startswith(prefix) and chosen:
+                yield bench(workload, keys, n, contender)
+    for name, aggregation, n in LATENCIES:
+        if f"latency-{name}-{n}".startswith(prefix):
+            yield from latencies(name, aggregation, n, options.rounds)
 
 
 def facts(records: int) -> dict[str, Any]:
@@ -205,40 +166,41 @@ def facts(records: int) -> dict[str, Any]:
         "machine": platform.machine(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),
+        "load": [round(each, 1) for each in os.getloadavg()],
         "packages": {name: importlib.metadata.version(name) for name in packages},
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=2_000_000)
-    parser.add_argument("--only", help="such as count-84-1024: runs whose name begins so, of contenders after a colon")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--table", type=Path, help="make the tables from this file again")
-    options = parser.parse_args()
-    if options.table:
-        with options.table.open(newline="") as file:
-            print("\n\n".join(Results(csv.DictReader(file)).tables()))
-        return
-    out = options.out or (HERE.parent / "build" if options.only else HERE / "results") / "flink.csv"
+def run(options: argparse.Namespace) -> Path:
+    """Measure; the path of the raw results."""
+    out: Path = options.out or (HERE.parent / "build" if options.only else HERE / "results") / "flink.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    prefix, _, names = (options.only or "").partition(":")
-    rows = []
     with out.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        for workload, keys, n, contenders in [*count_cases(options.records), *time_cases(options.records)]:
-            if not f"{workload}-{keys}-{n}".startswith(prefix):
-                continue
-            for contender in contenders:
-                if names and contender.name not in names.split(","):
-                    continue
-                rows.append(bench(workload, keys, n, contender))
-                writer.writerow(rows[-1])
-                file.flush()
-                print({name: rows[-1][name] for name in FIELDS if name != "wall_s"}, flush=True)
+        for row in everything(options):
+            writer.writerow(row)
+            file.flush()
+            print({name: value for name, value in row.items() if name != "wall_s"}, file=sys.stderr, flush=True)
     out.with_suffix(".json").write_text(json.dumps(facts(options.records), indent=1) + "\n")
-    print("\n\n".join(Results(rows).tables()))
+    return out
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=3, help="of the latencies, whose median is told")
+    parser.add_argument("--only", help="such as count-84-1024: runs whose name begins so, of contenders after a colon")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--table", type=Path, help="make the tables from this file again")
+    parser.add_argument("--readme", type=Path, help="also put them into this page")
+    options = parser.parse_args()
+    with (options.table or run(options)).open(newline="") as file:
+        results = Results(csv.DictReader(file))
+    text = "\n\n".join(results.tables())
+    print(text)
+    if options.readme:
+        insert(text, options.readme, "flink")
 
 
 if __name__ == "__main__":

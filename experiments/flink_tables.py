@@ -7,60 +7,97 @@ from typing import Any
 
 __all__ = ["Results"]
 
-GOALS = [
-    ("count", 84, 2**10, "sash packed", "SQL OVER", 3.0),
-    ("count", 84, 2**14, "sash packed", "SQL OVER", 20.0),
-    ("count", 84, 2**10, "sash packed", "count_window", 100.0),
-    ("count", 84, 2**10, "sash by record", "identity", 1 / 1.3),
-    ("time", 84, 600, "sash packed", "SQL HOP", 10.0),
-    ("time", 84, 3600, "sash packed", "SQL HOP", 10.0),
+Key = tuple[str, int, int, str]
+
+PACKED, BY_RECORD = "sash packed", "sash by record"
+GOALS: list[tuple[Key, Key, float]] = [
+    (("count", 84, 2**10, PACKED), ("count", 84, 2**10, "SQL OVER"), 3.0),
+    (("count", 84, 2**14, PACKED), ("count", 84, 2**14, "SQL OVER"), 20.0),
+    (("time", 84, 600, PACKED), ("time", 84, 600, "SQL HOP"), 10.0),
+    (("time", 84, 3600, PACKED), ("time", 84, 3600, "SQL HOP"), 10.0),
+    (("count", 84, 2**10, PACKED), ("count", 1, 2**10, "count_window"), 100.0),
+    (("count", 84, 2**10, BY_RECORD), ("count", 84, 2**6, "identity"), 1 / 1.3),
+    (("count", 8, 2**10, BY_RECORD), ("count", 8, 2**6, "identity"), 1 / 1.3),
 ]
 """How many times as many records a second one contender has to take as another."""
 FLAT = 1.2
+CALMER = 3.0
+"""How many times shorter the worst record's stay has to be with PBA."""
 
 
 class Results:
-    """Records a second and CPU a record, by workload, keys, size and contender."""
+    """Records a second, CPU a record and latencies, by workload, keys, size and contender."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.speed: dict[tuple[str, int, int, str], float] = {}
-        self.cpu: dict[tuple[str, int, int, str], float] = {}
+        self.speed: dict[Key, float] = {}
+        self.cpu: dict[Key, float] = {}
+        self.stay: dict[Key, tuple[float, ...]] = {}
         for row in rows:
             key = (row["workload"], int(row["keys"]), int(row["n"]), row["contender"])
-            self.speed[key] = float(row["records_per_s"])
-            self.cpu[key] = float(row["cpu_us_per_record"])
+            if row["worst_us"]:
+                self.stay[key] = tuple(float(row[name]) for name in ("p50_us", "p999_us", "worst_us", "worst_own_us"))
+            else:
+                self.speed[key] = float(row["records_per_s"])
+                self.cpu[key] = float(row["cpu_us_per_record"])
 
     def tables(self) -> Iterator[str]:
         """All that there are results for."""
-        for workload, keys in dict.fromkeys((key[0], key[1]) for key in self.speed):
-            yield self._table(workload, keys)
+        for workload, keys in sorted({(key[0], key[1]) for key in self.speed if key[1] > 1}):
+            yield self._speeds(workload, keys)
+        if self.stay:
+            yield self._stays()
         yield self._goals()
 
-    def _table(self, workload: str, keys: int) -> str:
-        mine = [key for key in self.speed if key[:2] == (workload, keys)]
+    def _speeds(self, workload: str, keys: int) -> str:
+        mine = [key for key in self.speed if key[0] == workload and key[1] in (keys, 1 if keys == 84 else keys)]
         contenders = list(dict.fromkeys(key[3] for key in mine))
-        lines = [f"{workload} windows, {keys} keys: thousand records/s (CPU µs a record)", ""]
-        lines.append("| n | " + " | ".join(contenders) + " |")
-        lines.append("| ---: |" + " ---: |" * len(contenders))
+        length = "n" if workload == "count" else "size / slide"
+        title = f"Maximum over {workload} windows of {keys} keys, thousand records/s (CPU µs a record):"
+        lines = [title, "", f"| {length} | " + " | ".join(contenders) + " |", "| ---: |" + " ---: |" * len(contenders)]
         for n in sorted({key[2] for key in mine}):
-            cells = []
-            for name in contenders:
-                key = (workload, keys, n, name)
-                cells.append(f"{self.speed[key] / 1000:.3g} ({self.cpu[key]:.3g})" if key in self.speed else "")
+            found = [key for key in mine if key[2] == n]
+            cells = [next((self._cell(key) for key in found if key[3] == name), "") for name in contenders]
             lines.append(f"| {n} | " + " | ".join(cells) + " |")
         return "\n".join(lines)
 
-    def _goals(self) -> str:
-        lines = ["| goal | asked | found | reached |", "| --- | ---: | ---: | --- |"]
-        for workload, keys, n, ours, theirs, asked in GOALS:
-            a, b = self.speed.get((workload, keys, n, ours)), self.speed.get((workload, keys, n, theirs))
-            if a and b:
-                said = f"{ours} : {theirs}, {workload} {n}, {keys} keys"
-                lines.append(f"| {said} | ≥ {asked:.3g} | {a / b:.3g} | {'yes' if a / b >= asked else 'no'} |")
-        for name in ("sash packed", "sash by record"):
-            of = [speed for key, speed in self.speed.items() if key[0] == "count" and key[1] == 84 and key[3] == name]
-            if len(of) > 1:
-                found = max(of) / min(of)
-                yes = "yes" if found <= FLAT else "no"
-                lines.append(f"| {name} flat, 84 keys: fastest : slowest | ≤ {FLAT} | {found:.3g} | {yes} |")
+    def _cell(self, key: Key) -> str:
+        return f"{self.speed[key] / 1000:.3g} ({self.cpu[key]:.3g})"
+
+    def _stays(self) -> str:
+        lines = [
+            "Microseconds that a record is in the operator, record by record: half of them, all but one in a thousand, "
+            "the worst, and the worst by the main thread's own clock (CPU and waiting for lcs):",
+            "",
+            "| aggregate | n | lcs by | p50 | p99.9 | worst | worst, own |",
+            "| --- | ---: | --- | ---: | ---: | ---: | ---: |",
+        ]
+        for (workload, _, n, contender), stay in self.stay.items():
+            told = " | ".join(f"{value:,.0f}" for value in stay)
+            lines.append(f"| {workload.removeprefix('latency ')} | {n} | {contender} | {told} |")
         return "\n".join(lines)
+
+    def _goals(self) -> str:
+        lines = ["| goal | asked | found | by CPU | reached |", "| --- | ---: | ---: | ---: | --- |"]
+        for mine, theirs, asked in GOALS:
+            if mine in self.speed and theirs in self.speed:
+                found, cpu = self.speed[mine] / self.speed[theirs], self.cpu[theirs] / self.cpu[mine]
+                said = f"{mine[3]} : {theirs[3]}, {mine[0]} {mine[2]}, {mine[1]} keys"
+                lines.append(f"| {said} | ≥ {asked:.3g} | {found:.3g} | {cpu:.3g} | {_yes(found >= asked)} |")
+        for name, plugs in ((PACKED, 84), (PACKED, 8), (BY_RECORD, 8)):
+            keys = [key for key in self.speed if key[:2] == ("count", plugs) and key[3] == name]
+            if len(keys) > 1:
+                found, cpu = (
+                    max(of[key] for key in keys) / min(of[key] for key in keys) for of in (self.speed, self.cpu)
+                )
+                said = f"{name} is flat, {plugs} keys, most : least"
+                lines.append(f"| {said} | ≤ {FLAT} | {found:.3g} | {cpu:.3g} | {_yes(found <= FLAT)} |")
+        for workload, keys_, n in dict.fromkeys(key[:3] for key in self.stay):
+            sba, pba = (self.stay[workload, keys_, n, name] for name in ("SBA", "PBA"))
+            said = f"worst record, SBA : PBA, {workload.removeprefix('latency ')} {n}"
+            found, own = sba[-2] / pba[-2], sba[-1] / pba[-1]
+            lines.append(f"| {said} | ≥ {CALMER:.0f} | {found:.3g} | {own:.3g} | {_yes(found >= CALMER)} |")
+        return "\n".join(lines)
+
+
+def _yes(reached: bool) -> str:
+    return "yes" if reached else "no"

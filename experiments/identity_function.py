@@ -40,4 +40,5 @@ def identity_stream(stream: DataStream) -> DataStream:
         to_jarray(j_types, [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read)))])
     )
     keyed = pipeline.keyed(pairs, j_key, stamped, 128)
-    return DataStream(pipeline.python(keyed, Identity(), stamped, {}, 128))
+    settings = {"python.fn-execution.bundle.time": "100"}  # as Sash has them
+    return DataStream(pipeline.python(keyed, Identity(), stamped, settings, 128))

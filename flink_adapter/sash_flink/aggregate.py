@@ -178,7 +178,7 @@ def _packed(
     packed = pipeline.transformed(source.stream._j_data_stream, "sash: pack", j_packed, pack)
     stamped = Types.ROW([Types.LONG(), BYTES]).get_java_type_info()
     keyed = pipeline.keyed(packed, j_int, stamped, most)
-    settings = {"python.fn-execution.bundle.size": "1000", "python.fn-execution.bundle.time": str(latency)}
+    settings = {"python.fn-execution.bundle.size": "1000", **_settings(options)}
     function = PackedFunction(query, read, results, **work)
     computed = pipeline.python(keyed, function, j_bytes, settings, most)
     if options.uid is not None:
@@ -220,14 +220,21 @@ def _by_record(
     rejected = read.append(pa.field("reason", pa.string()))
     tags = _tags(read, rejected)
     function = WindowOperatorFunction(query, read, results, stamped=True, **work)
-    settings = {"python.fn-execution.bundle.time": str(_milliseconds(options.latency))}
-    computed = pipeline.python(keyed, function, j_result, settings, most)
+    computed = pipeline.python(keyed, function, j_result, _settings(options), most)
     if options.uid is not None:
         computed.uid(options.uid)
     for tag in tags.values():
         side = computed.getSideOutput(tag.get_java_output_tag())
         pipeline.transformed(side, "sash: unread", side.getType(), jvm().DropOperator())
     return Results(computed, tags)
+
+
+def _settings(options: Options) -> dict[str, str]:
+    """Of PyFlink: bundles as long as the latency allows, and as many states at hand as operators are alive."""
+    return {
+        "python.fn-execution.bundle.time": str(_milliseconds(options.latency)),
+        "python.state.cache-size": str(options.cache),
+    }
 
 
 def _milliseconds(duration: Any) -> int:

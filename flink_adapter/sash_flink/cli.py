@@ -20,8 +20,7 @@ from sash.cli.errors import DataError, UsageError
 from sash.cli.files import in_micros
 from sash_flink import pipeline
 from sash_flink.collecting import packed_for_client
-from sash_flink.packed import RESULTS
-from sash_flink.packed import _sent as sent
+from sash_flink.packed import RESULTS, sent
 
 __all__ = ["run"]
 

@@ -32,6 +32,8 @@ def environment(
     os.makedirs(os.environ["FLINK_LOG_DIR"], exist_ok=True)
     if workers:
         os.environ.setdefault("_python_worker_execution_mode", "process")
+    if (settings or {}).get("python.execution-mode") == "thread":  # there the JVM runs the first Python that it finds
+        os.environ["PATH"] = os.pathsep.join([os.path.dirname(sys.executable), os.environ.get("PATH", "")])
     made = Configuration()
     for name, value in {
         "python.executable": sys.executable,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 
 from sash import PerformanceWarning, Query
@@ -58,11 +58,11 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """An operator, new or from a snapshot."""
 
     @abstractmethod
-    def advanced(self, live: Live, watermark: int) -> Iterable[Any]:
+    def advanced(self, live: Live, watermark: int) -> list[Any]:
         """What comes out when the watermark moves."""
 
     @abstractmethod
-    def taken(self, live: Live, records: Any) -> Iterable[Any]:
+    def taken(self, live: Live, records: Any) -> list[Any]:
         """What comes out when records come in."""
 
     @abstractmethod
@@ -83,22 +83,23 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """End: the threads of the slot do so with its last function."""
         release_pool()
 
-    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> list[Any]:
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
         live = self._found(ctx)
-        yield from self._run(live, Entry(watermark, records))
+        found = self._run(live, Entry(watermark, records))
         self._set_timer(live, ctx)
+        return found
 
-    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
         """Time has passed for a key from which nothing may come any more."""
         live = self._found(ctx)
         if live.timer is not None and live.timer <= timestamp:
             live.timer = None
         watermark = ctx.timer_service().current_watermark()
-        if watermark > live.watermark:
-            yield from self._run(live, Entry(watermark))
+        found = self._run(live, Entry(watermark)) if watermark > live.watermark else []
         self._set_timer(live, ctx)
+        return found
 
     @staticmethod
     def split(value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:
@@ -109,7 +110,10 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
 
     def _found(self, ctx: KeyedProcessFunction.Context) -> Live:
         key = ctx.get_current_key()
-        key = tuple(key) if hasattr(key, "_values") else key
+        if type(key) is Row:
+            key = tuple(key._values)
+        elif not isinstance(key, tuple):
+            key = (key,)
         live = self._live.get(key)
         if live is None:
             live = self._live[key] = self._read(key, ctx)
@@ -122,32 +126,39 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
     def _read(self, key: Any, ctx: KeyedProcessFunction.Context) -> Live:
         snapshot, entries = self._journal.read()
         live = Live(key, self.made(snapshot), Weight(self.least, len(snapshot or b"")))
-        for entry in entries:
-            for _ in self._applied(live, entry):
-                pass  # what came out then is out
-            live.weight.add(self.size(entry.records))
+        with self.metrics.muted():
+            for entry in entries:
+                self._applied(live, entry)  # what came out then is out
+                live.weight.add(self.size(entry.records))
         if snapshot is None and not entries:
             ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
         return live
 
-    def _run(self, live: Live, entry: Entry) -> Iterator[Any]:
-        yield from self._applied(live, entry)
-        if live.weight.add(self.size(entry.records)):
+    def _run(self, live: Live, entry: Entry) -> list[Any]:
+        found = self._applied(live, entry)
+        written = self.size(entry.records)
+        if live.weight.add(written):
             snapshot = live.op.snapshot(trusted=True)
             self._journal.replace(snapshot)
             live.weight = Weight(self.least, len(snapshot))
+            written = len(snapshot)
         else:
             self._journal.append(entry)
+        self.metrics.count("stateWritten", written)
+        return found
 
-    def _applied(self, live: Live, entry: Entry) -> Iterator[Any]:
-        if entry.watermark > live.watermark:
-            live.watermark = entry.watermark
-            yield from self.advanced(live, entry.watermark)
-        if entry.records is not None:
-            yield from self.taken(live, entry.records)
+    def _applied(self, live: Live, entry: Entry) -> list[Any]:
+        watermark, records = entry
+        found: list[Any] = []
+        if watermark > live.watermark:
+            live.watermark = watermark
+            found = self.advanced(live, watermark)
+        if records is not None:
+            found += self.taken(live, records)
+        return found
 
     def _set_timer(self, live: Live, ctx: KeyedProcessFunction.Context) -> None:
-        if live.watermark == END or self.clock.column is None:
+        if self.clock.column is None or live.watermark == END:
             return
         at = self.clock.timer(live.op.next_timer(), live.watermark)
         if at is not None and (live.timer is None or at < live.timer):

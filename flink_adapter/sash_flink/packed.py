@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
 
-__all__ = ["LATE", "REJECTED", "RESULTS", "PackedFunction"]
+__all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "sent"]
 
 RESULTS, LATE, REJECTED = 0, 1, 2
 """What a batch that goes to the JVM begins with."""
@@ -42,17 +42,19 @@ class PackedFunction(StatefulFunction):
         """About how many bytes they have."""
         return 64 + len(records or b"")
 
-    def advanced(self, live: Live, watermark: int) -> Iterable[bytes]:
+    def advanced(self, live: Live, watermark: int) -> list[bytes]:
         """What comes out when the watermark moves."""
-        mark = self.clock.mark(watermark)
         if watermark == END:
-            yield from self._results(live.op.close_outcomes())
-        elif mark is not None:
-            yield from self._results(live.op.advance_outcomes(mark))
-            if self.ttl is not None:
-                live.op.forget_silent(self.clock.moment(max(watermark - self.ttl, NEVER)))
+            return self._results(live.op.close_outcomes())
+        mark = self.clock.mark(watermark)
+        if mark is None:
+            return []
+        found = self._results(live.op.advance_outcomes(mark))
+        if self.ttl is not None:
+            live.op.forget_silent(self.clock.moment(max(watermark - self.ttl, NEVER)))
+        return found
 
-    def taken(self, live: Live, records: bytes) -> Iterator[bytes]:
+    def taken(self, live: Live, records: bytes) -> list[bytes]:
         """What comes out when records come in."""
         table = pa.ipc.open_stream(records).read_all()
         if not self.schema.names:  # rows are all that counts
@@ -60,7 +62,7 @@ class PackedFunction(StatefulFunction):
         else:
             table = table.cast(self.schema)
         self.metrics.count("rows", len(table))
-        yield from self._taken(live, table)
+        return list(self._taken(live, table))
 
     def _taken(self, live: Live, table: pa.Table) -> Iterator[bytes]:
         try:
@@ -69,7 +71,7 @@ class PackedFunction(StatefulFunction):
             if len(table) == 1:
                 self.metrics.count("rejected", 1)
                 reason = pa.array([str(error)], pa.string())
-                yield _sent(REJECTED, table.append_column("reason", reason).to_batches())
+                yield sent(REJECTED, table.append_column("reason", reason).to_batches())
                 return
             half = len(table) // 2  # the operator is as it was: find the row
             yield from self._taken(live, table[:half])
@@ -79,11 +81,11 @@ class PackedFunction(StatefulFunction):
         if len(live.op.dropped):
             self.metrics.count("late", len(live.op.dropped))
             rows = table.take(pa.array(np.asarray(live.op.dropped)))
-            yield _sent(LATE, rows.to_batches())
+            yield sent(LATE, rows.to_batches())
 
-    def _results(self, outcomes: Outcomes) -> Iterator[bytes]:
+    def _results(self, outcomes: Outcomes) -> list[bytes]:
         if not any(map(len, outcomes.lanes)):
-            return
+            return []
         fields = [self.results.field(key) for key in self.query.keys]
         keys = pa.RecordBatch.from_arrays(
             [array_of(outcomes.keys[field.name], field.type) for field in fields], schema=pa.schema(fields)
@@ -91,7 +93,7 @@ class PackedFunction(StatefulFunction):
         columns = Columns(self.query, self.results)
         batches = [columns.batch(each, keys) for each in outcomes.lanes if len(each)]
         self.metrics.count("results", sum(map(len, batches)))
-        yield _sent(RESULTS, batches)
+        return [sent(RESULTS, batches)]
 
 
 def _length(records: bytes) -> int:
@@ -99,7 +101,8 @@ def _length(records: bytes) -> int:
     return sum(batch.num_rows for batch in pa.ipc.open_stream(records))
 
 
-def _sent(kind: int, batches: list[pa.RecordBatch]) -> bytes:
+def sent(kind: int, batches: list[pa.RecordBatch]) -> bytes:
+    """Record batches as ``sash.flink.UnpackOperator`` takes them."""
     schema = wire_schema(batches[0].schema)
     sink = pa.BufferOutputStream()
     sink.write(bytes([kind]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -29,6 +28,11 @@ class WindowOperatorFunction(StatefulFunction):
     """
 
     def __init__(self, query: Query, read: pa.Schema, results: pa.Schema, *, stamped: bool = False, **options: Any):
+        if read.names != list(query.columns) or results.names != list(query.results):
+            raise ValueError(
+                f"read= must have the columns {list(query.columns)} and results= {list(query.results)}, in this order; "
+                f"got {read.names} and {results.names}"
+            )
         super().__init__(query, read, **({"cache": 10_000} | options))
         self.results, self.stamped = results, stamped
 
@@ -37,14 +41,22 @@ class WindowOperatorFunction(StatefulFunction):
         super().open(runtime_context)
         self._names = self.schema.names
         self._readers = [(i, made) for i, field in enumerate(self.schema) if (made := reader(field.type)) is not None]
-        self._writers = [(field.name, writer(field.type)) for field in self.results]
+        keys = len(self.query.keys)
+        self._key_readers = dict(self._readers)  # the key's columns are the first that are read
+        self._key_writers = [writer(field.type) for field in list(self.results)[:keys]]
+        self._writers = [(field.name, writer(field.type)) for field in list(self.results)[keys:]]
         self._ends = self.results.field("window_end").type
+        self._mixed = pa.types.is_struct(self._ends)
+        self.made(None).warm_up()  # what is compiled is so before the first record comes
         self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
 
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
         """The watermark and the record."""
-        values = list(value)
-        watermark = values.pop(0) if self.stamped else ctx.timer_service().current_watermark()
+        values = value._values if type(value) is Row else list(value)
+        if self.stamped:
+            watermark, *values = values
+        else:
+            watermark = ctx.timer_service().current_watermark()
         for i, made in self._readers:
             values[i] = made(values[i])
         return watermark, tuple(values)
@@ -59,46 +71,46 @@ class WindowOperatorFunction(StatefulFunction):
         """About how many bytes they have."""
         return 24 + 16 * len(self.schema)
 
-    def advanced(self, live: Live, watermark: int) -> Iterable[Any]:
+    def advanced(self, live: Live, watermark: int) -> list[Any]:
         """What comes out when the watermark moves."""
-        mark = self.clock.mark(watermark)
         if watermark == END:
             return self._rows(live, live.op.close())
+        mark = self.clock.mark(watermark)
         return [] if mark is None else self._rows(live, live.op.advance(mark))
 
-    def taken(self, live: Live, records: Any) -> Iterator[Any]:
+    def taken(self, live: Live, records: Any) -> list[Any]:
         """What comes out when a record comes in."""
         self.metrics.count("rows", 1)
         try:
             found = live.op.process(dict(zip(self._names, records, strict=True)))
         except BAD as error:
             self.metrics.count("rejected", 1)
-            yield self._rejected, Row(*self._told(records), str(error))
-            return
-        if found:
-            yield from self._rows(live, found)
+            return [(self._rejected, Row(*self._told(records), str(error)))]
         if live.op.dropped:
             self.metrics.count("late", 1)
-            yield self._late, Row(*self._told(records))
+            return [*self._rows(live, found), (self._late, Row(*self._told(records)))]
+        return self._rows(live, found)
 
     def _told(self, records: Any) -> list[Any]:
         return [writer(field.type)(value) for field, value in zip(self.schema, records, strict=True)]
 
-    def _rows(self, live: Live, found: list[dict[str, Any]]) -> list[Row]:
+    def _rows(self, live: Live, found: list[dict[str, Any]]) -> list[Any]:
+        if not found:
+            return []
         self.metrics.count("results", len(found))
-        keys = [] if not found else [(name, self._key(i, live.key[i])) for i, name in enumerate(self.query.keys)]
-        return [self._row(dict(keys) | result) for result in found]
+        key = [self._key(i, live.key[i]) for i in range(len(self.query.keys))]
+        return [self._row(key, result) for result in found]
 
     def _key(self, i: int, value: Any) -> Any:
-        made = dict(self._readers).get(i)
-        return value if made is None else made(value)
+        made = self._key_readers.get(i)
+        return self._key_writers[i](value if made is None else made(value))
 
-    def _row(self, result: dict[str, Any]) -> Row:
-        if pa.types.is_struct(self._ends):  # a position, or a time of one of several columns
+    def _row(self, key: list[Any], result: dict[str, Any]) -> Row:
+        if self._mixed:  # ends are positions, or times of one of several columns
             which = self._which(result["window"])
             for name in ("window_start", "window_end"):
                 result[name] = [result[name] if field.name == which else None for field in self._ends]
-        return Row(*[made(result[name]) for name, made in self._writers])
+        return Row(*key, *[made(result[name]) for name, made in self._writers])
 
     def _which(self, name: str) -> str:
         (lane,) = [lane for lane in self.query.lanes if name in lane.names]

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,8 @@ def rows() -> list[dict[str, Any]]:
 
 STREAM = Case("flink-recovery", QUERY, {"k": "int", "t": "long", "x": "long", "s": "string"}, rows())
 FAILURES = 3
+HALF = len(STREAM.rows) // 2
+SAVEPOINTS = Path(__file__).parent / "savepoints"
 
 
 def failing(folder: Path, seed: int) -> Any:
@@ -149,7 +152,8 @@ def expected() -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("packed", "seed", "backend"), [(True, 1, "hashmap"), (True, 2, "rocksdb"), (False, 3, "hashmap")]
+    ("packed", "seed", "backend"),
+    [(True, 1, "hashmap"), (True, 2, "rocksdb"), (False, 3, "hashmap"), (False, 4, "rocksdb")],
 )
 def test_a_job_that_throws_loses_and_doubles_nothing(
     flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool, seed: int, backend: str
@@ -168,47 +172,79 @@ def test_a_job_that_throws_loses_and_doubles_nothing(
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1)])
+@pytest.mark.parametrize(("before", "after", "packed"), [(1, 2, True), (2, 1, True), (2, 1, False)])
 def test_a_savepoint_goes_on_at_another_parallelism(
-    flink: StreamExecutionEnvironment, tmp_path: Path, before: int, after: int
+    flink: StreamExecutionEnvironment, tmp_path: Path, before: int, after: int, packed: bool
 ) -> None:
     """A job is stopped when it has read half of its input; one of another parallelism goes on with the rest."""
-    from pyflink.common import Configuration
-    from pyflink.java_gateway import get_gateway
-
-    half = len(STREAM.rows) // 2
-    (tmp_path / "in").mkdir()
-    write(STREAM.rows[:half], tmp_path / "in" / "0.json")
-    first = endless(flink, tmp_path, before)
+    path = saved(flink, tmp_path, before, packed)
+    write(STREAM.rows[HALF:], tmp_path / "in" / "1.json")
+    restored_from(flink, path)
+    second = endless(flink, tmp_path, after, packed)
     whole = sorted_rows(QUERY, STREAM.streamed())
-    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:half]).streamed())
-    assert waited_for(some, tmp_path) == some
-    # PyFlink's own stop_with_savepoint calls a method that is no more.
-    form = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType.CANONICAL
-    path = first._j_job_client.stopWithSavepoint(False, str(tmp_path / "savepoint"), form).get()
-    write(STREAM.rows[half:], tmp_path / "in" / "1.json")
-    settings = Configuration()
-    settings.set_string("execution.state-recovery.path", path)
-    flink.configure(settings)
-    second = endless(flink, tmp_path, after)
     found = waited_for(whole, tmp_path)
     second.cancel().result()
     assert found == whole
 
 
+def saved(env: StreamExecutionEnvironment, folder: Path, parallelism: int, packed: bool) -> str:
+    """Where the savepoint of a job is that has read half of its input."""
+    from pyflink.java_gateway import get_gateway
+
+    (folder / "in").mkdir()
+    write(STREAM.rows[:HALF], folder / "in" / "0.json")
+    job = endless(env, folder, parallelism, packed)
+    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:HALF]).streamed())
+    assert waited_for(some, folder) == some
+    # PyFlink's own stop_with_savepoint calls a method that is no more.
+    form = get_gateway().jvm.org.apache.flink.core.execution.SavepointFormatType.CANONICAL
+    path: str = job._j_job_client.stopWithSavepoint(False, str(folder / "savepoint"), form).get()
+    return path
+
+
+def restored_from(env: StreamExecutionEnvironment, path: str, **options: str) -> None:
+    """Have a job go on from a savepoint."""
+    from pyflink.common import Configuration
+
+    settings = Configuration()
+    settings.set_string("execution.state-recovery.path", path)
+    for name, value in options.items():
+        settings.set_string(f"execution.state-recovery.{name.replace('_', '-')}", value)
+    env.configure(settings)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_savepoints_of_earlier_versions_are_read(
+    flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool
+) -> None:
+    """Those in ``savepoints/`` were written when version 1 of the state in Flink came, and can be read for ever.
+
+    Half of the stream is in the state of our operator, which is all that is taken from them; the rest comes now.
+    """
+    import sash_flink
+
+    prepared(flink, tmp_path)
+    restored_from(flink, str(SAVEPOINTS / f"1-{'packed' if packed else 'record'}"), ignore_unclaimed_state="true")
+    write(STREAM.rows[HALF:], tmp_path / "rest.json")
+    marked = sash_flink.with_watermarks(source(flink, tmp_path / "rest.json"), QUERY)
+    to_files(sash_flink.aggregate(marked, QUERY, packed=packed, buckets=4, uid="windows"), tmp_path)
+    flink.execute("earlier")
+    before = Counter(sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:HALF]).streamed()))
+    assert Counter(sorted_rows(QUERY, committed(tmp_path))) == Counter(expected()) - before
+
+
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_worker_that_is_killed_is_replaced(flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool) -> None:
-    half = len(STREAM.rows) // 2
     (tmp_path / "in").mkdir()
-    write(STREAM.rows[:half], tmp_path / "in" / "0.json")
+    write(STREAM.rows[:HALF], tmp_path / "in" / "0.json")
     job = endless(flink, tmp_path, 1, packed=packed)
-    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:half]).streamed())
+    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:HALF]).streamed())
     assert waited_for(some, tmp_path) == some
     killed = list(workers())
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    write(STREAM.rows[half:], tmp_path / "in" / "1.json")
+    write(STREAM.rows[HALF:], tmp_path / "in" / "1.json")
     whole = sorted_rows(QUERY, STREAM.streamed())
     found = waited_for(whole, tmp_path)
     job.cancel().result()

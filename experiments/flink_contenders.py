@@ -1,0 +1,139 @@
+"""Who is compared by bench_flink: a stream of readings, and each way to compute the maximum of its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import sash
+import sash_flink
+
+if TYPE_CHECKING:
+    from pyflink.datastream import DataStream
+
+__all__ = [
+    "Contender",
+    "Readings",
+    "count_query",
+    "count_window",
+    "hop",
+    "identity",
+    "ours",
+    "over",
+    "sliding_windows",
+    "time_query",
+]
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One way to compute something: a stream of readings in, something to wait for out.
+
+    ``records``: how many it is given; ``few``: and how many when the start of a job is measured.
+    """
+
+    name: str
+    run: Callable[[Readings], Any]
+    records: int
+    few: int = 2_000
+
+
+class Readings:
+    """A job's environment, and its readings as a stream and as a table: plug, t (ms), load."""
+
+    def __init__(self, records: int, keys: int) -> None:
+        from pyflink.table import StreamTableEnvironment
+
+        self.env = sash_flink.environment(1, {"python.fn-execution.bundle.size": "10000"})
+        self.t_env = StreamTableEnvironment.create(self.env)
+        self.t_env.get_config().set_local_timezone("UTC")
+        self.t_env.execute_sql(
+            "CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), "
+            f"ts AS TO_TIMESTAMP_LTZ((id / {keys}) * 1000, 3), "
+            "WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND) WITH ('connector' = 'datagen', "
+            f"'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '{records - 1}', "
+            "'rows-per-second' = '100000000')"
+        )
+        self.plug, self.load = f"CAST(MOD(id, {keys}) AS INT)", "CAST(MOD(id * 7919, 1000003) AS DOUBLE)"
+        self.select = f"SELECT {self.plug} AS plug, ts, {self.load} AS `load`, proc FROM ids"
+
+    def stream(self, columns: str = "plug, ts, `load`") -> DataStream:
+        """Plug, time and load."""
+        return self.t_env.to_data_stream(self.t_env.sql_query(f"SELECT {columns} FROM ({self.select})"))
+
+    def sink(self, stream: DataStream) -> None:
+        """Run the job; results go nowhere."""
+        from pyflink.java_gateway import get_gateway
+
+        sink = get_gateway().jvm.org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink()
+        stream._j_data_stream.sinkTo(sink)
+        self.env.execute("bench")
+
+    def sql(self, query: str, columns: str) -> None:
+        """The same for SQL."""
+        self.t_env.execute_sql(f"CREATE TEMPORARY TABLE nowhere ({columns}) WITH ('connector' = 'blackhole')")
+        self.t_env.execute_sql(f"INSERT INTO nowhere {query}").wait()
+
+
+def count_query(n: int) -> sash.Query:
+    return sash.Query(key="plug", windows=sash.sliding(n), aggregates={"peak": sash.Max("load")})
+
+
+def time_query(ratio: int) -> sash.Query:
+    return sash.Query(
+        key="plug", windows=sash.sliding(f"{ratio}s", "1s"), aggregates={"peak": sash.Max("load")}, time="ts"
+    )
+
+
+def ours(query: sash.Query, **options: Any) -> Callable[[Readings], Any]:
+    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(), query, **options))
+
+
+def identity(readings: Readings) -> None:
+    """A keyed process function that does nothing, on rows of the same columns, keyed in the JVM as ours are."""
+    from identity_function import identity_stream
+
+    readings.sink(identity_stream(readings.stream()))
+
+
+def over(n: int) -> Callable[[Readings], Any]:
+    window = f"(PARTITION BY plug ORDER BY proc ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW)"
+    return lambda readings: readings.sql(
+        f"SELECT plug, MAX(`load`) OVER {window} FROM ({readings.select})", "plug INT, peak DOUBLE"
+    )
+
+
+def hop(ratio: int) -> Callable[[Readings], Any]:
+    def run(readings: Readings) -> None:
+        view = readings.t_env.sql_query(f"SELECT {readings.plug} AS plug, ts, {readings.load} AS `load` FROM ids")
+        readings.t_env.create_temporary_view("readings", view)
+        readings.sql(
+            "SELECT plug, window_start, MAX(`load`) FROM HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' SECOND, "
+            f"INTERVAL '{ratio}' SECOND({len(str(ratio))})) GROUP BY plug, window_start, window_end",
+            "plug INT, s TIMESTAMP(3), peak DOUBLE",
+        )
+
+    return run
+
+
+def count_window(n: int) -> Callable[[Readings], Any]:
+    def run(readings: Readings) -> None:
+        keyed = readings.stream().key_by(lambda row: row[0])
+        readings.sink(keyed.count_window(n, 1).reduce(lambda a, b: a if a[2] >= b[2] else b))
+
+    return run
+
+
+def sliding_windows(ratio: int) -> Callable[[Readings], Any]:
+    """PyFlink's SlidingEventTimeWindows."""
+
+    def run(readings: Readings) -> None:
+        from pyflink.common import Time
+        from pyflink.datastream.window import SlidingEventTimeWindows
+
+        keyed = readings.stream().key_by(lambda row: row[0])
+        windows = keyed.window(SlidingEventTimeWindows.of(Time.seconds(ratio), Time.seconds(1)))
+        readings.sink(windows.reduce(lambda a, b: a if a[2] >= b[2] else b))
+
+    return run

@@ -1,0 +1,71 @@
+"""A job starts without trouble: real workers, the right interpreter, logs out of the way, both execution modes."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PRELUDE = """
+import sash, sash_flink
+from pyflink.common import Types
+from pyflink.datastream import MapFunction
+
+rows = [("a", 0, 3.0), ("b", 1, 9.0), ("a", 12, 5.0), ("b", 14, 4.0), ("a", 30, 2.0)]
+query = sash.Query(key="plug", windows=sash.tumbling(10, on="t"), aggregates={"peak": sash.Max("load")}, time="t")
+
+def loads(env):
+    names = ["plug", "t", "load"]
+    return env.from_collection(rows, Types.ROW_NAMED(names, [Types.STRING(), Types.LONG(), Types.DOUBLE()]))
+"""
+BOTH = """
+env = sash_flink.environment(1, {settings})
+stream = sash_flink.with_watermarks(loads(env), query, every_record=True)
+ways = [sash_flink.aggregate(stream, query, packed=packed) for packed in (True, False)]
+with ways[0].union(ways[1]).map(lambda row: str(tuple(row)), Types.STRING()).execute_and_collect() as found:
+    print(sorted(found))
+"""
+WORKERS = """
+import os
+env = sash_flink.environment(1)
+with loads(env).map(lambda row: os.getpid(), Types.LONG()).execute_and_collect() as found:
+    print([os.getpid() in set(found), os.environ["FLINK_LOG_DIR"]])
+"""
+ROWS = ["('a', 0, 10, 3.0)", "('a', 10, 20, 5.0)", "('a', 30, 40, 2.0)", "('b', 0, 10, 9.0)", "('b', 10, 20, 4.0)"]
+
+
+def ran(script: str) -> tuple[Any, str]:
+    """What a process of its own, in which nobody has prepared anything, prints as its result, and says besides."""
+    clean = {name: value for name, value in os.environ.items() if "FLINK" not in name and name[:7] != "_python"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", PRELUDE + script],
+        env=clean,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return ast.literal_eval(done.stdout), done.stderr
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("flink")
+def test_an_embedded_cluster_has_workers_of_its_own_and_is_quiet() -> None:
+    (shared, logs), said = ran(WORKERS)
+    assert shared is False
+    assert said == ""
+    assert Path(logs).is_dir() and "site-packages" not in logs
+
+
+@pytest.mark.engine
+@pytest.mark.xdist_group("flink")
+def test_threads_of_the_jvm_instead_of_worker_processes() -> None:
+    """``python.execution-mode: thread``, for those who want it: the same rows, both ways."""
+    rows, _ = ran(BOTH.format(settings="{'python.execution-mode': 'thread'}"))
+    assert rows == sorted(ROWS * 2)

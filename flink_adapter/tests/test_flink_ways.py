@@ -1,0 +1,182 @@
+"""Both ways in on streams that are awkward: keys that go silent, few operators alive, jobs of one's own, both modes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pytest
+
+import sash
+
+if TYPE_CHECKING:
+    from pyflink.datastream import DataStream, StreamExecutionEnvironment
+
+Rows = list[tuple[Any, ...]]
+NAMES = ["plug", "t", "load"]
+
+
+def stream_of(env: StreamExecutionEnvironment, rows: Rows) -> DataStream:
+    from pyflink.common import Types
+
+    return env.from_collection(rows, Types.ROW_NAMED(NAMES, [Types.STRING(), Types.LONG(), Types.DOUBLE()]))
+
+
+def collected(env: StreamExecutionEnvironment, streams: Mapping[str, DataStream]) -> dict[str, Rows]:
+    """The rows of several streams of one job, in the order in which they come."""
+    from sash_flink.collecting import Collected, packed_for_client
+
+    found = {}
+    for name, stream in streams.items():
+        j_stream, schema = packed_for_client(stream)
+        found[name] = Collected(j_stream.collectAsync(), schema)
+    env.execute_async("ways")
+    return {name: [tuple(row) for row in rows] for name, rows in found.items()}
+
+
+def query(**options: Any) -> sash.Query:
+    given: dict[str, Any] = {
+        "key": "plug",
+        "windows": sash.tumbling(10, on="t"),
+        "aggregates": {"peak": sash.Max("load")},
+        "time": "t",
+    }
+    return sash.Query(**given | options)
+
+
+def one_record_a_bundle(env: StreamExecutionEnvironment) -> None:
+    """PyFlink tells of time when a bundle is done."""
+    from pyflink.common import Configuration
+
+    settings = Configuration()
+    settings.set_string("python.fn-execution.bundle.size", "1")
+    env.configure(settings)
+
+
+def test_time_passes_for_keys_that_are_silent_or_forgotten(flink: StreamExecutionEnvironment) -> None:
+    """
+    a  |3  .....................
+    b  | . 5 . . . . . 6 . . . 7    time passes because of b: the window of a comes before the later ones of b
+
+    With a ttl, a key that was silent for longer is a new one when it comes again: its values of before do not count.
+    """
+    import sash_flink
+
+    one_record_a_bundle(flink)
+    silent = query()
+    rows: Rows = [("a", 0, 3.0), *(("b", t, float(t)) for t in range(1, 400, 7))]
+    # One record a pack, so that each moves the time before the next one comes.
+    packed: dict[str, Any] = {"latency": "1ms", "max_rows": 1}
+    stream = sash_flink.with_watermarks(stream_of(flink, rows), silent, every_record=True)
+    counts = query(windows=sash.sliding(2), aggregates={"n": sash.Sum("load")})
+    again: Rows = [("a", 0, 1.0), ("b", 1, 1.0), ("b", 500, 2.0), ("b", 501, 2.0), ("a", 502, 4.0), ("a", 503, 8.0)]
+    forgetful = sash_flink.with_watermarks(stream_of(flink, again), counts, every_record=True)
+    found = collected(
+        flink,
+        {
+            "packed": sash_flink.aggregate(stream, silent, buckets=7, **packed),
+            "record": sash_flink.aggregate(stream, silent, packed=False),
+            "ttl": sash_flink.aggregate(forgetful, counts, ttl="100ms", **packed),
+            "no ttl": sash_flink.aggregate(forgetful, counts, **packed),
+        },
+    )
+    for way in ("packed", "record"):
+        ends = [end for plug, _, end, _ in found[way] if plug == "b"]
+        assert len(ends) == 40 and ends == sorted(ends)
+        assert ("a", 0, 10, 3.0) in found[way][:20]
+    assert [row for row in found["ttl"] if row[0] == "a"] == [("a", 0, 2, 12.0)]
+    assert [row for row in found["no ttl"] if row[0] == "a"] == [("a", 0, 2, 5.0), ("a", 1, 3, 12.0)]
+
+
+def test_few_operators_alive_equal_times_and_tuples(flink: StreamExecutionEnvironment) -> None:
+    """Of one operator alive all others are read from Flink's state each time; rows of equal times stay in order."""
+    from pyflink.common import Types
+
+    import sash_flink
+
+    rows: Rows = [(f"p{i % 5}", i // 20 * 10, float(i)) for i in range(300)]
+    kind = Types.TUPLE([Types.STRING(), Types.LONG(), Types.DOUBLE()])
+    asked = query(windows=sash.sliding(20, 10, on="t"), aggregates={"all": sash.Collect("load"), "n": sash.Count()})
+    tuples = sash_flink.with_watermarks(flink.from_collection(rows, kind), asked, NAMES, every_record=True)
+    found = collected(
+        flink,
+        {
+            "packed": sash_flink.aggregate(tuples, asked, NAMES, buckets=4, cache=1, max_rows=3),
+            "record": sash_flink.aggregate(tuples, asked, NAMES, packed=False, cache=1),
+        },
+    )
+    expected = sash.run(asked, pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))))
+    for way in ("packed", "record"):
+        assert sorted(found[way]) == sorted(tuple(row.values()) for row in expected.to_pylist())
+
+
+def test_the_operator_in_a_job_of_ones_own(flink: StreamExecutionEnvironment) -> None:
+    from pyflink.common import Types
+
+    import sash_flink
+
+    asked = sash.Query(key="plug", windows=sash.sliding(2), aggregates={"peak": sash.Max("load")})
+    read = pa.schema([("plug", pa.string()), ("load", pa.float64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("peak", "double")])
+    rows = [("one", 3.0), ("two", 9.0), ("one", 5.0), ("two", 4.0), ("one", 1.0)]
+    stream = flink.from_collection(rows, Types.ROW_NAMED(["plug", "load"], [Types.STRING(), Types.DOUBLE()]))
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    kind = Types.ROW_NAMED(results.names, [Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE()])
+    found = keyed.process(sash_flink.WindowOperatorFunction(asked, read, results), kind)
+    with found.execute_and_collect() as given:
+        assert sorted(map(tuple, given)) == [("one", 0, 2, 5.0), ("one", 1, 3, 5.0), ("two", 0, 2, 9.0)]
+    with pytest.raises(ValueError, match="read= must have the columns"):
+        sash_flink.WindowOperatorFunction(asked, results, read)
+
+
+def probing(path: Path, last: int) -> type[Any]:
+    """Tells which threads there are when the last record has come, and when the operator is closed.
+
+    The class is made inside a function so that it is sent to the worker by value.
+    """
+    from sash_flink import WindowOperatorFunction
+
+    class Probing(WindowOperatorFunction):
+        def told(self, when: str) -> None:
+            names = sorted(each.name for each in threading.enumerate() if each.name.startswith("sash-lcs"))
+            (path / when).write_text(f"{self.algorithm} {' '.join(names)}")
+
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            found = super().process_element(value, ctx)
+            self.algorithm = next(iter(self._live.values())).op.plan.algorithm
+            if value[1] == last:
+                self.told("open")
+            return found
+
+        def close(self) -> None:
+            super().close()
+            self.told("closed")
+
+    return Probing
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, "PBA sash-lcs_0"), (0, "SBA ")])
+def test_one_pool_computes_lcs_for_all_keys_and_ends_with_the_operator(
+    flink: StreamExecutionEnvironment, tmp_path: Path, threads: int, said: str
+) -> None:
+    from pyflink.common import Types
+
+    each, window = 1300, 1024
+    asked = sash.Query(key="plug", windows=sash.sliding(window), aggregates={"seen": sash.Bloom("load")})
+    read = pa.schema([("plug", pa.string()), ("load", pa.int64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("seen", "binary")])
+    rows = [(f"p{i % 3}", i) for i in range(3 * each)]
+    stream = flink.from_collection(rows, Types.ROW_NAMED(["plug", "load"], [Types.STRING(), Types.LONG()]))
+    kind = Types.ROW_NAMED(
+        results.names, [Types.STRING(), Types.LONG(), Types.LONG(), Types.PRIMITIVE_ARRAY(Types.BYTE())]
+    )
+    function = probing(tmp_path, rows[-1][1])(asked, read, results, threads=threads)
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    ends = keyed.process(function, kind).map(lambda row: row[2], Types.LONG())
+    with ends.execute_and_collect() as found:
+        assert sum(1 for _ in found) == 3 * (each - window + 1)
+    assert (tmp_path / "open").read_text() == said
+    assert (tmp_path / "closed").read_text() == f"{said.split(maxsplit=1)[0]} "
