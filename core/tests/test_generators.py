@@ -99,6 +99,23 @@ def test_lines_that_are_wrong_are_named(tmp_path: Path, text: str, said: str) ->
         generators.load_debs12(path)
 
 
+def test_the_command_takes_rows_of_an_original_file_instead(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for dataset, name in (("debs12", "allData.txt"), ("debs14", "sorted.csv")):
+        original, made, taken = tmp_path / name, tmp_path / f"{dataset}.csv", tmp_path / f"{dataset}-taken.csv"
+        assert main(["generate", dataset, "--rows", "30", "--original", "--output", str(original)]) == 0
+        assert main(["generate", dataset, "--rows", "20", "--output", str(made)]) == 0
+        folder = ["--data-dir", str(tmp_path)]
+        assert main(["generate", dataset, "--rows", "20", *folder, "--output", str(taken)]) == 0
+        assert len(taken.read_text().splitlines()) == 21
+        assert taken.read_text().splitlines()[0] == made.read_text().splitlines()[0]
+        assert main(["generate", dataset, *folder, "--seed", "1"]) == 2
+        assert main(["generate", dataset, "--data-dir", str(tmp_path / "no")]) == 1
+    assert main(["generate", "uniform", "--data-dir", str(tmp_path)]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 5 and all(line.startswith("sash: ") for line in said)
+    assert said[1] == f"sash: {tmp_path / 'no' / 'allData.txt'}: no such file or directory"
+
+
 @pytest.mark.parametrize(("dataset", "columns", "separator"), [("debs12", 66, "\t"), ("debs14", 7, ",")])
 def test_original_files_have_the_challenges_columns(
     tmp_path: Path, dataset: str, columns: int, separator: str, capsys: pytest.CaptureFixture[str]

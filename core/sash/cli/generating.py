@@ -21,6 +21,11 @@ MADE: dict[str, Callable[..., dict[str, Any]]] = {
     "uniform": generators.uniform,
     "football": generators.football,
 }
+LOADED: dict[str, tuple[str, Callable[..., dict[str, Any]]]] = {
+    "debs12": ("allData.txt", generators.load_debs12),
+    "debs14": ("sorted.csv", generators.load_debs14),
+}
+"""The challenges' own files, and what reads them."""
 ORIGINAL = {"debs12": generators.debs12_lines, "debs14": generators.debs14_lines}
 
 
@@ -41,6 +46,12 @@ def add(commands: Any) -> None:
     command.add_argument(
         "--original", action="store_true", help="write the challenge's own file format (debs12, debs14)"
     )
+    command.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="FOLDER",
+        help="take the first rows of the challenge's own file there instead (allData.txt, sorted.csv)",
+    )
     command.set_defaults(command=_generate)
 
 
@@ -56,14 +67,26 @@ def _generate(options: argparse.Namespace) -> None:
         raise UsageError(f"{options.dataset} has one key: leave --keys out")
     if options.rows < 0 or options.files < 1 or given.get("keys", 1) < 1:
         raise UsageError("--rows must not be negative, --keys and --files at least 1")
-    if options.original:
+    if options.data_dir is not None:
+        table = arrow().table(_loaded(options, given))
+    elif options.original:
         _write_lines(make(options.rows, **given), options.output)
         return
-    table = arrow().table(make(options.rows, **given))
+    else:
+        table = arrow().table(make(options.rows, **given))
     step = max(-(-len(table) // options.files), 1)
     with writing(options.output, options.output_format) as out:
         for start in range(0, max(len(table), 1), step):
             out.write(table.slice(start, step))
+
+
+def _loaded(options: argparse.Namespace, given: dict[str, int]) -> dict[str, Any]:
+    if options.dataset not in LOADED:
+        raise UsageError(f"{options.dataset} is no challenge's data set: only {', '.join(LOADED)} have a --data-dir")
+    if given or options.original:
+        raise UsageError("what is in --data-dir is taken as it is: leave --keys, --seed and --original out")
+    name, load = LOADED[options.dataset]
+    return load(options.data_dir / name, options.rows)
 
 
 def _write_lines(lines: Any, path: Path | None) -> None:
