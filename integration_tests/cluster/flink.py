@@ -54,8 +54,11 @@ class FlinkCluster:
             "taskmanager.bind-host": "0.0.0.0",
             "taskmanager.numberOfTaskSlots": "1",
             "taskmanager.memory.process.size": "1300m",
-            "heartbeat.interval": "1000",
-            "heartbeat.timeout": "5000",
+            # Some seconds, not fifty, until a fault is noticed; but a busy machine is none, and has time to start.
+            "heartbeat.interval": "2000",
+            "heartbeat.timeout": "10000",
+            "pekko.startup-timeout": "5min",
+            "pekko.ask.timeout": "60s",
             "python.executable": sys.executable,
             "python.client.executable": sys.executable,
         }
