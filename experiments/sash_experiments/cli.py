@@ -53,8 +53,8 @@ def _list(options: argparse.Namespace) -> None:
 
     for name, experiment in EXPERIMENTS.items():
         found = stored(experiment, _folder(options))
-        state = "not run" if found is None else f"{found.facts.get('scale', 'bench')}, {found.facts.get('date', '')}"
-        print(f"{name:<15} {state:<20} {experiment.title}")
+        told = [] if found is None else [found.facts.get("scale", "benchmark"), found.facts.get("date")]
+        print(f"{name:<15} {', '.join(filter(None, told)) or 'not run':<22} {experiment.title}")
 
 
 def _run(options: argparse.Namespace) -> None:

@@ -51,6 +51,12 @@ class Results:
         return dict(found)
 
     @property
+    def load(self) -> float | None:
+        """How busy the machine was, if that is known."""
+        found: float | None = self.facts.get("load_before", self.facts.get("load"))
+        return found
+
+    @property
     def panels(self) -> dict[str, str]:
         """The unit of each panel, in order."""
         return {row.panel: row.unit for row in self.rows}

@@ -124,7 +124,7 @@ def _said(claims: list[Judged]) -> str:
 
 
 def _load(results: Results) -> str:
-    load, cores = results.facts.get("load_before"), results.facts.get("cores")
+    load, cores = results.load, results.facts.get("cores")
     return f"The load before was {load:.1f}, on {cores} cores." if load is not None else ""
 
 

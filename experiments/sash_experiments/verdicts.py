@@ -51,6 +51,6 @@ def _judged(claim: Claim, results: Results | None) -> Judged:
 
 
 def _busy(results: Results) -> Iterator[str]:
-    load, cores = results.facts.get("load_before"), results.facts.get("cores")
+    load, cores = results.load, results.facts.get("cores")
     if load and cores and load > 1.5 * cores:
         yield f"the machine was busy with other work (a load of {load:.0f} on {cores} cores)"

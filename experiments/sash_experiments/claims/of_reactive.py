@@ -171,6 +171,6 @@ CLAIMS = [
     Claim(
         "ra-fig11", "Arasu and Widom's algorithm costs more than RA at m = 1, n ≥ 4,096 (Max)", "1.25× at 8K", _arasu
     ),
-    Claim("ra-fig11", "What it costs more hardly depends on the aggregation (n = 8,192)", "1.20–1.26×", _alike),
+    Claim("ra-fig11", "The ratio of the two hardly depends on the aggregation (n = 8,192)", "1.20–1.26×", _alike),
     Claim("ra-fig11", "At m = n/16 both are level in the window's size", "level", _both_level),
 ]

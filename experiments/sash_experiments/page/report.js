@@ -148,7 +148,8 @@
       group.append(make("title", {}, name));
       if (!categories) group.append(make("path", { fill: "none", "stroke-width": 2, "stroke-dasharray": DASHES[Math.floor(i / 8) % 4],
         d: kept.map(([a, b], n) => `${n ? "L" : "M"}${x.to(a).toFixed(1)} ${y.to(b).toFixed(1)}`).join("") }));
-      if (kept.length <= 40) for (const [a, b] of kept) group.append(make("circle", { cx: x.to(a), cy: y.to(b), r: categories ? 5 : 3.5 }));
+      if (kept.length <= 40) for (const [a, b] of kept) group.append(make("circle", { cx: x.to(a), cy: y.to(b), r: categories ? 5 : 3.5,
+        ...(i >= 8 ? { style: "fill:var(--card)", "stroke-width": 2 } : {}) }));
       svg.append(group);
     }
     const cursor = make("line", { class: "cursor", y1: TOP, y2: H - BOTTOM, x1: -9, x2: -9 });
