@@ -4,9 +4,10 @@ from sash_flink.worker import mend_print
 
 mend_print()  # before Numba is imported: a worker imports this package first
 
-from sash_flink.aggregate import LATE, REJECTED, Results, aggregate, aggregate_table, with_watermarks  # noqa: E402
+from sash_flink.aggregate import aggregate, aggregate_table, with_watermarks  # noqa: E402
 from sash_flink.environment import environment  # noqa: E402
 from sash_flink.records import WindowOperatorFunction  # noqa: E402
+from sash_flink.results import LATE, REJECTED, Results  # noqa: E402
 
 __all__ = [
     "LATE",

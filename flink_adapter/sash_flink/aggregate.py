@@ -3,84 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Types
-from pyflink.common.typeinfo import _from_java_type
-from pyflink.datastream import DataStream, OutputTag
+from pyflink.datastream import DataStream
 from pyflink.java_gateway import get_gateway
 from pyflink.table import StreamTableEnvironment, Table
 from pyflink.util.java_utils import get_j_env_configuration, to_jarray
 
 from sash import PerformanceWarning, Query
-from sash.durations import nanoseconds
 from sash.keyed import KeyedOperator
 from sash_flink import pipeline
 from sash_flink.clock import Clock
-from sash_flink.collecting import Collected, packed_for_client
+from sash_flink.options import Options, milliseconds
 from sash_flink.packed import PackedFunction
 from sash_flink.pipeline import BYTES, Source, jvm
 from sash_flink.records import WindowOperatorFunction
+from sash_flink.results import Results, side_outputs
 from sash_flink.schema import checked, find
 
-__all__ = ["LATE", "REJECTED", "Options", "Results", "aggregate", "aggregate_table", "with_watermarks"]
+__all__ = ["aggregate", "aggregate_table", "with_watermarks"]
 
-LATE = OutputTag("sash-late")
-"""The side output of rows that came too late: the columns that the query reads."""
-REJECTED = OutputTag("sash-rejected")
-"""The side output of rows that could not be taken: the columns that the query reads, and the ``reason``."""
 _MAX_PARALLELISM = 128
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a query is run: see :func:`aggregate`."""
-
-    packed: bool | None = None
-    latency: Any = "100ms"
-    max_rows: int = 8192
-    buckets: int = 16
-    cache: int = 10_000
-    ttl: Any = None
-    threads: int | None = None
-    types: Mapping[str, pa.DataType] | None = None
-    uid: str | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("max_rows", "buckets", "cache"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
-        if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 0):
-            raise ValueError(f"threads must be a whole number, 0 for none; got {self.threads!r}")
-
-
-class Results(DataStream):  # type: ignore[misc]  # PyFlink has no types
-    """A stream of results, with its side outputs :data:`LATE` and :data:`REJECTED`."""
-
-    def __init__(self, j_stream: Any, tags: Mapping[str, OutputTag]) -> None:
-        super().__init__(j_stream)
-        self._tags = dict(tags)
-
-    def get_side_output(self, output_tag: OutputTag) -> DataStream:
-        """The rows of a side output, with their types."""
-        tag = self._tags.get(output_tag.tag_id)
-        if tag is None:
-            return super().get_side_output(output_tag)
-        return Results(self._j_data_stream.getSideOutput(tag.get_java_output_tag()), {})
-
-    def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Any:
-        """Run the job and iterate over the rows here; with ``limit``, a list of the first so many."""
-        j_stream, schema = packed_for_client(self)
-        rows = Collected(j_stream.executeAndCollect(job_execution_name or "sash"), schema)
-        if limit is None:
-            return rows
-        with rows:
-            return list(islice(rows, limit))
 
 
 def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = None, **options: Any) -> Results:
@@ -141,7 +87,7 @@ def _aggregated(source: Source, query: Query, options: Options, table: bool) -> 
             warnings.simplefilter("ignore", PerformanceWarning)
         KeyedOperator(query)  # what cannot be run is refused here, what is slow is said
     read = pa.schema([(name, find(source.schema, name)) for name in query.columns])
-    ttl = None if options.ttl is None else _milliseconds(options.ttl)
+    ttl = None if options.ttl is None else milliseconds(options.ttl)
     if ttl is not None and (options.packed is False or Clock.of(query, read).column is None):
         raise ValueError("ttl is in event time and for packed streams: the query must have a time=, and packed be True")
     most = _max_parallelism(source.j_env)
@@ -161,7 +107,7 @@ def _packed(
     most: int,
     table: bool,
 ) -> Results:
-    latency = _milliseconds(options.latency)
+    latency = milliseconds(options.latency)
     buckets = options.buckets if query.keys else 1
     gateway = get_gateway()
     names = to_jarray(gateway.jvm.int, pipeline.bucket_names(buckets, most))
@@ -178,13 +124,13 @@ def _packed(
     packed = pipeline.transformed(source.stream._j_data_stream, "sash: pack", j_packed, pack)
     stamped = Types.ROW([Types.LONG(), BYTES]).get_java_type_info()
     keyed = pipeline.keyed(packed, j_int, stamped, most)
-    settings = {"python.fn-execution.bundle.size": "1000", **_settings(options)}
+    settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
     function = PackedFunction(query, read, results, **work)
     computed = pipeline.python(keyed, function, j_bytes, settings, most)
     if options.uid is not None:
         computed.uid(f"{options.uid}-{buckets}-buckets")
     rejected = read.append(pa.field("reason", pa.string()))
-    tags = _tags(read, rejected)
+    tags = side_outputs(read, rejected)
     end = results.get_field_index("window_end") if _is_time(results) else -1
     rows = pipeline.unpacked(computed, [results, read, rejected], [None, *tags.values()], end, table)
     return Results(rows, tags)
@@ -218,36 +164,15 @@ def _by_record(
     keyed = pipeline.keyed(pairs, j_key, j_row(to_jarray(j_types, fields)), most)
     j_result = rows.ofStreams(pipeline.row_type(results))
     rejected = read.append(pa.field("reason", pa.string()))
-    tags = _tags(read, rejected)
+    tags = side_outputs(read, rejected)
     function = WindowOperatorFunction(query, read, results, stamped=True, **work)
-    computed = pipeline.python(keyed, function, j_result, _settings(options), most)
+    computed = pipeline.python(keyed, function, j_result, options.settings(), most)
     if options.uid is not None:
         computed.uid(options.uid)
     for tag in tags.values():
         side = computed.getSideOutput(tag.get_java_output_tag())
         pipeline.transformed(side, "sash: unread", side.getType(), jvm().DropOperator())
     return Results(computed, tags)
-
-
-def _settings(options: Options) -> dict[str, str]:
-    """Of PyFlink: bundles as long as the latency allows, and as many states at hand as operators are alive."""
-    return {
-        "python.fn-execution.bundle.time": str(_milliseconds(options.latency)),
-        "python.state.cache-size": str(options.cache),
-    }
-
-
-def _milliseconds(duration: Any) -> int:
-    """Rounded up, at least one."""
-    return int(max(-(-nanoseconds(duration) // 10**6), 1))
-
-
-def _tags(read: pa.Schema, rejected: pa.Schema) -> dict[str, OutputTag]:
-    rows = jvm().RowTypes
-    return {
-        tag.tag_id: OutputTag(tag.tag_id, _from_java_type(rows.ofStreams(pipeline.row_type(schema))))
-        for tag, schema in ((LATE, read), (REJECTED, rejected))
-    }
 
 
 def _is_time(results: pa.Schema) -> bool:

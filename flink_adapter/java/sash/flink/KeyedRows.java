@@ -6,7 +6,6 @@ import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.table.data.GenericRowData;
 import org.apache.flink.table.data.conversion.DataStructureConverter;
 import org.apache.flink.table.data.conversion.DataStructureConverters;
-import org.apache.flink.table.types.logical.RowType;
 import org.apache.flink.table.types.utils.TypeConversions;
 import org.apache.flink.types.Row;
 
@@ -23,11 +22,6 @@ public final class KeyedRows extends AbstractStreamOperator<Row> implements OneI
         this.columns = columns;
         this.keys = keys;
         converter = DataStructureConverters.getConverter(TypeConversions.fromLogicalToDataType(columns.type));
-    }
-
-    /** The type of its rows' second field. */
-    public static RowType typeOf(Columns columns) {
-        return columns.type;
     }
 
     @Override
