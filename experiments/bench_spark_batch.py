@@ -136,7 +136,7 @@ def beginning(rows: int) -> Callable[[DataFrame], DataFrame]:
 
 def time_cases(rows: int) -> Iterator[Case]:
     for ratio in RATIOS:
-        few = min(rows, {1: rows, 10: rows // 2, 60: rows // 10, 600: rows // 200, 3600: 400}[ratio])
+        few = min(rows, {1: rows, 10: rows // 2, 60: rows // 10, 600: rows // 1000, 3600: 160}[ratio])
         yield Case(
             "time",
             ratio,

@@ -90,6 +90,7 @@ def say(text: str) -> None:
 def session(folder: Path) -> SparkSession:
     """A local Spark with two workers, whose files are in ``folder``."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    os.environ.setdefault("PYTHONWARNINGS", "ignore::FutureWarning")  # pandas, of what PySpark does, at each group
     from pyspark.sql import SparkSession
 
     builder: Any = SparkSession.builder.master("local[2]").appName("sash-bench")

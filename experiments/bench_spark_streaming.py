@@ -78,14 +78,14 @@ def plain(df: DataFrame, n: int) -> DataFrame:
 
 
 COUNT: dict[str, Made] = {"sash": ours, "plain": plain}
-COUNT_STREAMS = [(10_000, 10, (2, 100_000)), (84, 1024, (2, 1_000_000)), (84, 1024, (8, 100_000))]
+COUNT_STREAMS = [(10_000, 10, (2, 100_000)), (84, 1024, (4, 1_000_000)), (84, 1024, (8, 100_000))]
 """Keys, rows a window, micro-batches; windows are full before those that count begin."""
 
 
 def count_cases() -> Iterator[Case]:
     for keys, size, (batches, rows) in COUNT_STREAMS:
         for name, made in COUNT.items():
-            warm = ((20, 200), (batches // 2, rows))
+            warm = ((40, 200), (batches // 2, rows))
             yield Case(f"streaming {keys} keys", rows, name, made, size, keys, warm, (batches, rows))
 
 
@@ -111,8 +111,8 @@ NATIVE: dict[int, tuple[tuple[Batches, ...], Batches]] = {
     1: (((20, 200), (1, 500_000)), (2, 500_000)),
     10: (((20, 200), (1, 50_000)), (2, 100_000)),
     60: (((20, 80), (1, 8_000)), (2, 16_000)),
-    600: (((10, 40), (1, 800)), (1, 2_000)),
-    3600: (((5, 8), (1, 80)), (1, 160)),
+    600: (((5, 40), (1, 400)), (1, 1_000)),
+    3600: (((1, 8),), (1, 24)),
 }
 """What Spark's own windows are given: a row is in ``ratio`` windows, and is put into each."""
 
