@@ -24,7 +24,8 @@ def explained(df: DataFrame, query: Query, order: Any = None, **options: Any) ->
         warnings.simplefilter("always")
         sash_spark.aggregate(df, query, order, **options)
     how = _stream(df, query, options) if df.isStreaming else _batch(query)
-    return "\n".join([sash.explain(query), *how, *(f"warning    {each.message}" for each in said)])
+    ours = [each for each in said if issubclass(each.category, UserWarning)]  # PySpark's are of versions
+    return "\n".join([sash.explain(query), *how, *(f"warning    {each.message}" for each in ours)])
 
 
 def _batch(query: Query) -> Iterator[str]:
