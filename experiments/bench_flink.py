@@ -3,8 +3,9 @@
 One embedded Flink, parallelism 1, Python workers of their own. A generator in the JVM makes readings of 84 (or 8)
 plugs, in order of time; every contender computes the maximum of every window; results go nowhere. Each contender is
 run on few and on many records, so many that the windows of all keys are full at last: what is told is the difference,
-so that the start of a job and of its workers does not count. CPU is that of the whole process tree: this process, the
-JVM and the Python workers.
+so that the start of a job and of its workers does not count. SQL OVER gets few so that they fill the windows: it costs
+little until then. It orders rows by their time, or by the millisecond of their arrival, which costs less the more rows
+arrive in one. CPU is that of the whole process tree: this process, the JVM and the Python workers.
 
 SQL HOP and PyFlink's own windows are slow, and given fewer records than fill them, which favours them. The last
 workload is FPBA: how long the worst record is in the operator when it comes at a chunk's end.
@@ -55,16 +56,12 @@ FIELDS = [
 ]  # fmt: skip
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
-LATENCIES = [
-    ("moments", sash.MomentSketch("load"), 2**14),
-    ("moments", sash.MomentSketch("load"), 2**16),
-    ("bloom", sash.Bloom("load"), 2**14),
-    ("bloom", sash.Bloom("load"), 2**16),
-]
+LATENCIES = [("moments", sash.MomentSketch("load"), 2**14), ("bloom", sash.Bloom("load"), 2**16)]
+ATTEMPTS = 4
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
-STARTS: dict[tuple[str, str, int], tuple[float, float]] = {}
-"""Wall and CPU seconds of a job on few records, by contender, workload and keys: whatever the window's size."""
+STARTS: dict[tuple[str, str, int, int], tuple[float, float]] = {}
+"""Wall and CPU seconds of a job on few records, by contender, workload, keys and these: whatever the window's size."""
 
 Case = tuple[str, int, int, list[Contender]]
 
@@ -73,14 +70,21 @@ def count_cases(records: int) -> Iterator[Case]:
     for n in SIZES:
         for keys in (84, 8):
             full = keys * n
-            # Small windows are fast, and Java needs a while to warm up.
-            sql = Contender("SQL OVER", over(n), full + records // (4 if n <= 2**10 else 20))
-            contenders = [Contender("sash packed", ours(count_query(n)), full + records), sql]
-            if keys == 8 or n <= 2**10:
+            contenders = [Contender("sash packed", ours(count_query(n)), full + records)]
+            if keys == 84:
+                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), full + records, full))
+            if n >= 2**10:
+                contenders.append(
+                    Contender("SQL OVER, time", over(n, "ts"), full + max(records * 20 // n, 4_000), full)
+                )
+            if keys == 8:
                 by_record = ours(count_query(n), packed=False)
-                contenders.append(Contender("sash by record", by_record, full + records // 40))
-            if n == 2**10:
-                contenders.append(Contender("identity", identity, full + records // 40))
+                contenders.append(Contender("sash by record", by_record, full + records // 16))
+            if keys == 8 and n == 2**10:
+                contenders.append(Contender("identity", identity, full + records // 16))
+            if keys == 84 and n in (2**10, 2**14):
+                in_time = count_query(n).using(time="ts")
+                contenders.append(Contender("sash packed, time", ours(in_time), full + records))
             yield "count", keys, n, contenders
     yield "count", 1, 2**10, [Contender("count_window", count_window(2**10), 400, 300)]
 
@@ -90,7 +94,7 @@ def time_cases(records: int) -> Iterator[Case]:
         contenders = [Contender("sash packed", ours(time_query(ratio)), 84 * ratio + records)]
         contenders.append(Contender("SQL HOP", hop(ratio), max(records // 5 // ratio, 4_000)))
         if ratio == RATIOS[0]:
-            contenders.append(Contender("sash by record", ours(time_query(ratio), packed=False), records // 40))
+            contenders.append(Contender("sash by record", ours(time_query(ratio), packed=False), records // 16))
             contenders.append(Contender("SlidingEventTimeWindows", sliding_windows(ratio), 3_000, 1_000))
         yield "time", 84, ratio, contenders
 
@@ -117,14 +121,19 @@ def _watch(ended: threading.Event) -> None:
 
 
 def bench(workload: str, keys: int, n: int, contender: Contender) -> dict[str, Any]:
-    start = contender.name, workload, keys
+    start = contender.name, workload, keys, contender.few
     if start not in STARTS:
-        if not any(name == contender.name for name, *_ in STARTS):
-            measured(contender, contender.few, keys)  # the first job of a kind loads classes and compiles kernels
-        STARTS[start] = measured(contender, contender.few, keys)
-    many = measured(contender, contender.records, keys)
+        # Of two runs the better: the first of a kind loads classes and compiles kernels.
+        STARTS[start] = min(measured(contender, contender.few, keys) for _ in range(2))
+    for _ in range(ATTEMPTS):
+        taken = [b - a for a, b in zip(STARTS[start], measured(contender, contender.records, keys), strict=True)]
+        if min(taken) > 0:
+            break
+        STARTS[start] = min(STARTS[start], measured(contender, contender.few, keys))  # something else took its time
+    else:
+        raise SystemExit(f"{contender.name}, {workload} {n}: more records took less time: the machine is too busy")
+    wall, cpu = taken
     records = contender.records - contender.few
-    wall, cpu = (max(b - a, 1e-9) for a, b in zip(STARTS[start], many, strict=True))
     values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
     return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=False))
 

@@ -97,8 +97,8 @@ def identity(readings: Readings) -> None:
     readings.sink(identity_stream(readings.stream()))
 
 
-def over(n: int) -> Callable[[Readings], Any]:
-    window = f"(PARTITION BY plug ORDER BY proc ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW)"
+def over(n: int, order: str = "proc") -> Callable[[Readings], Any]:
+    window = f"(PARTITION BY plug ORDER BY {order} ROWS BETWEEN {n - 1} PRECEDING AND CURRENT ROW)"
     return lambda readings: readings.sql(
         f"SELECT plug, MAX(`load`) OVER {window} FROM ({readings.select})", "plug INT, peak DOUBLE"
     )

@@ -9,14 +9,15 @@ __all__ = ["Results"]
 
 Key = tuple[str, int, int, str]
 
-PACKED, BY_RECORD = "sash packed", "sash by record"
+PACKED, TIMED, BY_RECORD = "sash packed", "sash packed, time", "sash by record"
 GOALS: list[tuple[Key, Key, float]] = [
-    (("count", 84, 2**10, PACKED), ("count", 84, 2**10, "SQL OVER"), 3.0),
-    (("count", 84, 2**14, PACKED), ("count", 84, 2**14, "SQL OVER"), 20.0),
+    (("count", 84, 2**10, PACKED), ("count", 84, 2**10, "SQL OVER, arrival"), 3.0),
+    (("count", 84, 2**14, PACKED), ("count", 84, 2**14, "SQL OVER, arrival"), 20.0),
+    (("count", 84, 2**10, TIMED), ("count", 84, 2**10, "SQL OVER, time"), 3.0),
+    (("count", 84, 2**14, TIMED), ("count", 84, 2**14, "SQL OVER, time"), 20.0),
     (("time", 84, 600, PACKED), ("time", 84, 600, "SQL HOP"), 10.0),
     (("time", 84, 3600, PACKED), ("time", 84, 3600, "SQL HOP"), 10.0),
     (("count", 84, 2**10, PACKED), ("count", 1, 2**10, "count_window"), 100.0),
-    (("count", 84, 2**10, BY_RECORD), ("count", 84, 2**10, "identity"), 1 / 1.3),
     (("count", 8, 2**10, BY_RECORD), ("count", 8, 2**10, "identity"), 1 / 1.3),
 ]
 """How many times as many records a second one contender has to take as another."""
@@ -77,12 +78,14 @@ class Results:
         return "\n".join(lines)
 
     def _goals(self) -> str:
-        lines = ["| goal | asked | found | by CPU | reached |", "| --- | ---: | ---: | ---: | --- |"]
+        lines = ["| goal | asked | by the clock | by CPU | reached |", "| --- | ---: | ---: | ---: | --- |"]
         for mine, theirs, asked in GOALS:
             if mine in self.speed and theirs in self.speed:
                 found, cpu = self.speed[mine] / self.speed[theirs], self.cpu[theirs] / self.cpu[mine]
                 said = f"{mine[3]} : {theirs[3]}, {mine[0]} {mine[2]}, {mine[1]} keys"
-                lines.append(f"| {said} | ≥ {asked:.3g} | {found:.3g} | {cpu:.3g} | {_yes(found >= asked)} |")
+                lines.append(
+                    f"| {said} | ≥ {asked:.3g} | {found:.3g} | {cpu:.3g} | {_yes(found >= asked, cpu >= asked)} |"
+                )
         for name, plugs in ((PACKED, 84), (PACKED, 8), (BY_RECORD, 8)):
             keys = [key for key in self.speed if key[:2] == ("count", plugs) and key[3] == name]
             if len(keys) > 1:
@@ -90,14 +93,18 @@ class Results:
                     max(of[key] for key in keys) / min(of[key] for key in keys) for of in (self.speed, self.cpu)
                 )
                 said = f"{name} is flat, {plugs} keys, most : least"
-                lines.append(f"| {said} | ≤ {FLAT} | {found:.3g} | {cpu:.3g} | {_yes(found <= FLAT)} |")
+                lines.append(f"| {said} | ≤ {FLAT} | {found:.3g} | {cpu:.3g} | {_yes(found <= FLAT, cpu <= FLAT)} |")
         for workload, keys_, n in dict.fromkeys(key[:3] for key in self.stay):
             sba, pba = (self.stay[workload, keys_, n, name] for name in ("SBA", "PBA"))
             said = f"worst record, SBA : PBA, {workload.removeprefix('latency ')} {n}"
             found, own = sba[-2] / pba[-2], sba[-1] / pba[-1]
-            lines.append(f"| {said} | ≥ {CALMER:.0f} | {found:.3g} | {own:.3g} | {_yes(found >= CALMER)} |")
+            lines.append(
+                f"| {said} | ≥ {CALMER:.0f} | {found:.3g} | {own:.3g} | {_yes(found >= CALMER, own >= CALMER)} |"
+            )
         return "\n".join(lines)
 
 
-def _yes(reached: bool) -> str:
-    return "yes" if reached else "no"
+def _yes(by_wall: bool, by_cpu: bool) -> str:
+    if by_wall != by_cpu:
+        return "by CPU only" if by_cpu else "by the clock only"
+    return "yes" if by_wall else "no"
