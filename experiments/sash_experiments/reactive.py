@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import sash
 from sash import Aggregation
 from sash.aggregators import FlatFAT, Recalc
-from sash_experiments.base_intervals import BaseIntervals
 from sash_experiments.breakeven import break_evens
 from sash_experiments.contenders import over_values, uniform_values
 from sash_experiments.experiment import Experiment
 from sash_experiments.raw import Measured
 from sash_experiments.timing import mean_seconds
 
-__all__ = ["EXPERIMENTS"]
+__all__ = ["COARSE", "EXPERIMENTS", "FUNCTIONS", "MICROS", "PAPER", "RA", "SMOKE", "batches", "small"]
 
 FUNCTIONS: dict[str, Callable[[], Aggregation]] = {
     "Count": sash.Count,
@@ -70,7 +68,7 @@ def fig7(rounds: int, exponents: list[int], slides: int, budget: float) -> Itera
             yield Measured("cost", str(n), f"RA {label}", number, MICROS, seconds * 1e6)
 
 
-def _batches(
+def batches(
     algorithm: Callable[[Aggregation], Any], aggregation: Aggregation, n: int, m: int, values: list[float]
 ) -> Callable[[Any], None]:
     """A firing: m values leave, m come, and the result is asked for."""
@@ -91,7 +89,7 @@ def fig8(rounds: int, exponents: list[int], slides: int, budget: float) -> Itera
     """Cost of a firing of tumbling windows: nothing can be reused."""
     for label, aggregation, n, values, number in _each([2**e for e in exponents], rounds):
         for name, algorithm in ((RA, FlatFAT), (ISS, Recalc)):
-            seconds = mean_seconds(_batches(algorithm, aggregation, n, n, values), [0], slides, budget)
+            seconds = mean_seconds(batches(algorithm, aggregation, n, n, values), [0], slides, budget)
             yield Measured("cost", str(n), f"{name} {label}", number, "µs a firing", seconds * 1e6)
 
 
@@ -143,39 +141,9 @@ def fig10(rounds: int, exponents: list[int], slides: int, budget: float) -> Iter
         for number in range(rounds):
             for name, size in COARSE.items():
                 if 1 <= (m := size(n)) <= n:
-                    fire = _batches(FlatFAT, aggregation, n, m, values)
+                    fire = batches(FlatFAT, aggregation, n, m, values)
                     seconds = mean_seconds(fire, [0], max(slides // m, 1), budget)
                     yield Measured("cost", str(n), name, number, MICROS, seconds / m * 1e6)
-
-
-AW = "AW (base intervals)"
-
-
-def _both(n: int) -> dict[str, Callable[[Aggregation], Any]]:
-    return {RA: FlatFAT, AW: partial(BaseIntervals, most=n)}
-
-
-def fig11(
-    rounds: int, exponents: list[int], slides: int, budget: float, functions: list[str], compared: list[int]
-) -> Iterator[Measured]:
-    """Cost of a tuple by FlatFAT and by base intervals; and Table 4, the ratio of the two."""
-    for n in (2**exponent for exponent in exponents):
-        for number in range(rounds):
-            for label in ("m = 1", "m = n/16"):
-                for name, algorithm in _both(n).items():
-                    if m := COARSE[label](n):
-                        fire = _batches(algorithm, sash.Max(), n, m, uniform_values(n))
-                        seconds = mean_seconds(fire, [0], max(slides // m, 1), budget)
-                        yield Measured("cost", str(n), f"{name}, {label}", number, MICROS, seconds / m * 1e6)
-    for label in functions:
-        for n in compared:
-            values = uniform_values(n)
-            for number in range(rounds):
-                taken = [
-                    mean_seconds(_batches(algorithm, FUNCTIONS[label](), n, 1, values), [0], slides, budget)
-                    for algorithm in _both(n).values()
-                ]
-                yield Measured("AW over RA (Table 4)", label, f"n = {n:,}", number, "times", taken[1] / taken[0])
 
 
 _POINTS: dict[str, tuple[Any, Any]] = {
@@ -192,24 +160,13 @@ _POINTS: dict[str, tuple[Any, Any]] = {
     "ArgMax (double)": (250, 5810),
     "Collect": ("never", "never"),
 }
-_RATIOS = {
-    "Sum": (1.02, 1.20, 1.36),
-    "Max": (1.02, 1.25, 1.37),
-    "ArithmeticMean": (1.05, 1.24, 1.39),
-    "MinCount": (1.04, 1.23, 1.35),
-    "PopulationStdDev": (1.06, 1.26, 1.37),
-}
-_COMPARED = list(_RATIOS)
-TABLE_4 = {
-    row: dict(zip(("n = 8", "n = 8,192", "n = 8,388,608"), numbers, strict=True)) for row, numbers in _RATIOS.items()
-}
 TABLE_3 = {row: dict(zip(("break-even", "10x"), numbers, strict=True)) for row, numbers in _POINTS.items()}
 SIZES = [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192]
-_SMOKE = {"rounds": 1, "exponents": [2, 5], "slides": 64, "budget": 0.02}
-_PAPER = {"rounds": 3, "exponents": list(range(23)), "slides": 120_000_000, "budget": 600}
+SMOKE = {"rounds": 1, "exponents": [2, 5], "slides": 64, "budget": 0.02}
+PAPER = {"rounds": 3, "exponents": list(range(23)), "slides": 120_000_000, "budget": 600}
 
 
-def _small(exponents: list[int]) -> dict[str, Any]:
+def small(exponents: list[int]) -> dict[str, Any]:
     return {"rounds": 2, "exponents": exponents, "slides": 50_000, "budget": 0.2}
 
 
@@ -236,14 +193,14 @@ EXPERIMENTS = [
         "ra-fig6",
         "Throughput of RA and of re-evaluation",
         "Max and StdDev over windows of 1 to 1,024 values at slide 1; tuples a second.",
-        {"smoke": _SMOKE, "small": _small([0, 2, 4, 6, 8, 10]), "paper": _PAPER | {"exponents": list(range(11))}},
+        {"smoke": SMOKE, "small": small([0, 2, 4, 6, 8, 10]), "paper": PAPER | {"exponents": list(range(11))}},
         fig6,
     ),
     Experiment(
         "ra-fig7",
         "Cost of a tuple by window size",
         "Max and StdDev by FlatFAT over windows of up to 2^22 values at slide 1; µs a tuple.",
-        {"smoke": _SMOKE, "small": _small([2, 4, 6, 8, 10, 12, 14, 16]), "paper": _PAPER},
+        {"smoke": SMOKE, "small": small([2, 4, 6, 8, 10, 12, 14, 16]), "paper": PAPER},
         fig7,
         y_log=False,
     ),
@@ -251,14 +208,14 @@ EXPERIMENTS = [
         "ra-fig8",
         "Tumbling windows",
         "All values leave and as many come between firings; µs a firing.",
-        {"smoke": _SMOKE, "small": _small([2, 4, 6, 8, 10, 12]), "paper": _PAPER | {"exponents": list(range(17))}},
+        {"smoke": SMOKE, "small": small([2, 4, 6, 8, 10, 12]), "paper": PAPER | {"exponents": list(range(17))}},
         fig8,
     ),
     Experiment(
         "ra-fig9",
         "Dynamic windows",
         "Windows of a fixed size, and windows that shrink to n/2 and grow again, which resizes the tree; µs a tuple.",
-        {"smoke": _SMOKE, "small": _small([2, 4, 6, 8, 10, 12, 14, 16]), "paper": _PAPER},
+        {"smoke": SMOKE, "small": small([2, 4, 6, 8, 10, 12, 14, 16]), "paper": PAPER},
         fig9,
         y_log=False,
     ),
@@ -266,24 +223,8 @@ EXPERIMENTS = [
         "ra-fig10",
         "Coarse slides",
         "StdDev by FlatFAT where m values leave and come between firings; µs a tuple.",
-        {"smoke": _SMOKE, "small": _small([4, 6, 8, 10, 12, 14, 16]), "paper": _PAPER},
+        {"smoke": SMOKE, "small": small([4, 6, 8, 10, 12, 14, 16]), "paper": PAPER},
         fig10,
         y_log=False,
-    ),
-    Experiment(
-        "ra-fig11",
-        "RA and the algorithm of Arasu and Widom",
-        "Max by FlatFAT and by base intervals, where 1 or n/16 values leave and come between firings, µs a tuple; and "
-        "Table 4: the time of base intervals over that of FlatFAT at m = 1, by aggregation.",
-        {
-            "smoke": _SMOKE | {"functions": ["Sum"], "compared": [8]},
-            "small": _small([4, 6, 8, 10, 12, 14, 16]) | {"functions": _COMPARED, "compared": [2**3, 2**13]},
-            "paper": _PAPER | {"functions": _COMPARED, "compared": [2**3, 2**13, 2**23]},
-        },
-        fig11,
-        y_log=False,
-        published=TABLE_4,
-        published_unit="times (C++)",
-        gap="Base intervals are written for this experiment, after what is said of them; they are not one of Sash's.",
     ),
 ]

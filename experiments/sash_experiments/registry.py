@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from sash_experiments import benches, daba, dashboard, pba, pba_latency, reactive
+from sash_experiments import arasu_widom, benches, daba, dashboard, pba, pba_latency, reactive
 from sash_experiments.experiment import SCALES, Experiment, Scale
 from sash_experiments.machine import facts
 from sash_experiments.raw import Measured, Results, load, saving
@@ -15,9 +15,10 @@ from sash_experiments.raw import Measured, Results, load, saving
 __all__ = ["EXPERIMENTS", "find", "measured_by", "results_folder", "run", "stored"]
 
 _PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
+_REACTIVE = [*reactive.EXPERIMENTS, *arasu_widom.EXPERIMENTS]
 _SLICING = [*benches.SLICING, *dashboard.EXPERIMENTS]
 EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *_SLICING, *reactive.EXPERIMENTS, *benches.MTA)
+    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *_SLICING, *_REACTIVE, *benches.MTA)
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from sash_experiments.arasu_widom import AW
 from sash_experiments.breakeven import NEVER
 from sash_experiments.claims.claim import (
     ENOUGH,
@@ -19,7 +20,7 @@ from sash_experiments.claims.claim import (
     times,
 )
 from sash_experiments.raw import Results
-from sash_experiments.reactive import AW, ISS, RA, SIZES
+from sash_experiments.reactive import ISS, RA, SIZES
 
 __all__ = ["CLAIMS"]
 
