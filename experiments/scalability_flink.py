@@ -1,0 +1,57 @@
+"""The runs of ``scalability.py`` on one Flink, embedded or a cluster, of a given parallelism.
+
+A generator in the JVM makes readings of plugs that do not report alike often, as those of DEBS 2014 do. Before a
+contender's run there is one on few records, of which the difference is what counts: not the start of a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flink_contenders import Readings, count_query, count_window, ours, over
+from sash.generators.debs import WORK
+from scalability_runs import WARM, Run, arguments, runs, told
+
+FEW = 2_000  # or a quarter of what a slow contender gets
+CONTENDERS: dict[str, Callable[[int], Callable[[Readings], Any]]] = {
+    "sash": lambda n: ours(count_query(n)),
+    "SQL OVER": over,
+    "count_window": count_window,
+}
+
+
+class Plugs(Readings):
+    """The readings of :mod:`bench_flink`, but the i-th plug reports i ** -WORK times as often as the first."""
+
+    def __init__(self, records: int, keys: int, parallelism: int, settings: dict[str, str]) -> None:
+        from pyflink.common import Configuration
+
+        super().__init__(records, keys)
+        self.env.set_parallelism(parallelism)
+        told = Configuration()
+        for name, value in settings.items():
+            told.set_string(name, value)
+        self.env.configure(told)
+        # The inverse of how plugs share the readings: that of a power is a power.
+        share = f"POWER(CAST(MOD(id * 7919, 1000003) AS DOUBLE) / 1000003, {1 / (1 - WORK):.4f})"
+        self.plug, self.load = f"CAST({share} * {keys} AS INT)", "CAST(MOD(id * 104729, 1000003) AS DOUBLE)"
+        self.select = f"SELECT {self.plug} AS plug, ts, {self.load} AS `load`, proc FROM ids"
+
+
+def main() -> None:
+    options = arguments(__doc__)
+
+    def work(name: str, records: int) -> None:
+        CONTENDERS[name](options.range)(Plugs(records, options.keys, options.parallelism, options.setting))
+
+    for name in options.contenders:
+        work(name, 100)  # loads classes and compiles kernels
+    for run in runs(options.contenders, options.repeats):
+        if run.repeat != WARM:
+            told(Run(run.contender, min(FEW, run.rows // 4), run.repeat), work)
+        told(run, work)
+
+
+if __name__ == "__main__":
+    main()

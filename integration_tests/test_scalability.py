@@ -1,0 +1,78 @@
+"""The experiment of ``make scalability``: contenders compute the same, and its tables say what the raw results do."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+
+
+@pytest.fixture(autouse=True)
+def _found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+def test_contenders_on_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
+    module: Any = importlib.import_module("scalability_spark")
+    frame = spark.read.parquet(module.written(tmp_path, 3_000, 5))
+    found = {
+        name: sorted(contender(frame, 64).select("plug", "window_end", "peak").collect())
+        for name, contender in module.CONTENDERS.items()
+    }
+    assert len(found["sash"]) == 3_000 - 5 * 63
+    assert found["sash"] == found["van Herk in SQL"] == found["rowsBetween"]
+
+
+def test_contenders_take_turns_and_the_plain_ones_are_run_once() -> None:
+    module: Any = importlib.import_module("scalability_runs")
+    runs = [(run.contender, run.repeat) for run in module.runs({"sash": 9, "rowsBetween": 3}, 2)]
+    assert runs == [("sash", module.WARM), ("sash", 0), ("rowsBetween", 0), ("sash", 1)]
+
+
+def test_the_start_of_a_job_does_not_count() -> None:
+    module: Any = importlib.import_module("scalability")
+    spent = [(90, 9.0, 30.0, -1), (10, 1.0, 5.0, 0), (110, 3.0, 15.0, 0)]
+    runs = [
+        {"contender": "sash", "rows": rows, "seconds": seconds, "cpu_seconds": cpu, "repeat": repeat}
+        for rows, seconds, cpu, repeat in spent
+    ]
+    (run,) = module.without_start(iter(runs))
+    assert (run["rows"], run["seconds"], run["cpu_seconds"]) == (100, 2.0, 10.0)
+
+
+def test_tables_are_of_medians_and_say_which_goals_were_reached() -> None:
+    module: Any = importlib.import_module("scalability_tables")
+    rows = [
+        {**dict(zip(("contender", "parallelism", "seconds", "cpu_seconds"), each, strict=True)), "engine": "flink"}
+        | {"where": "cluster", "rows": 1_000_000, "state_bytes": "4096"}
+        for each in [
+            ("sash", 1, 2, 4), ("sash", 1, 50, 100), ("sash", 1, 2, 4), ("sash", 2, 1, 5), ("SQL OVER", 1, 10, 12),
+        ]
+    ]  # fmt: skip
+    facts = {"cores": 2, "machine": "m", "load_before": 0.5, "keys": {"cluster": 336}, "range": 1024, "repeats": 3}
+    facts |= {"date": "d", "python": "3", "sash": "0", "apache-flink": "2", "pyspark": "4"}
+    text = "\n".join(module.Results(rows, facts).tables())
+    assert "2 cores limit what can be seen" in text
+    assert "| 1 | sash | 500,000 | 4 | 4,096 | 1 | 1 |" in text
+    assert "| flink, cluster, 1: at least 3 times SQL OVER | 5 | yes |" in text
+    assert "| flink: CPU of a row from 1 to 2 workers within 15% | +25.0% | no |" in text
+
+
+@pytest.mark.skipif(not (EXPERIMENTS / "results" / "scalability.csv").exists(), reason="it has not been run")
+def test_the_results_that_are_kept_are_whole() -> None:
+    module: Any = importlib.import_module("scalability")
+    results = module.Results.read(EXPERIMENTS / "results" / "scalability.csv")
+    facts = json.loads((EXPERIMENTS / "results" / "scalability.json").read_text(encoding="utf-8"))
+    for where, keys in facts["keys"].items():
+        for engine in module.ENGINES:
+            for parallelism in module.Size.parallelisms:
+                for contender in module.Size().contenders(engine, keys, parallelism):
+                    assert (engine, where, contender, parallelism) in results.speed
