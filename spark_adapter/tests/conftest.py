@@ -58,7 +58,7 @@ class Stream:
         writer = made(self.source).writeStream.foreachBatch(take).outputMode("append")
         query = writer.option("checkpointLocation", str(self.folder / "checkpoint")).trigger(availableNow=True).start()
         try:
-            query.awaitTermination(120)
+            assert query.awaitTermination(600), "the stream has not come to its end"
         finally:
             self.progress = list(query.recentProgress)
             query.stop()

@@ -151,7 +151,7 @@ def test_corrections_to_files_of_which_the_last_one_counts(stream_of: Callable[.
         results = over(query)(stream.source)
     out = str(tmp_path / "out")
     writer = results.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
-    writer.trigger(availableNow=True).start(out).awaitTermination(120)
+    assert writer.trigger(availableNow=True).start(out).awaitTermination(600)
     written = stream.spark.read.parquet(out)
     assert written.where("revision > 0").count() > 0
     last = written.groupBy("k", "window_start", "window_end").agg(F.max_by("sum", "revision").alias("sum"))
