@@ -148,6 +148,7 @@ def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> 
         path = Path(folder) / "seconds.npy"
         for _ in range(rounds):
             for algorithm in ALGORITHMS:
+                path.unlink(missing_ok=True)  # what a run did not write must not be taken for its result
                 readings = Readings(records, 1)
                 readings.sink(timed_stream(readings.stream("plug, `load`"), aggregation, n, algorithm, path))
                 wall, own = np.load(path).T * 1e6
