@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,15 +63,3 @@ def test_tables_are_of_medians_and_say_which_goals_were_reached() -> None:
     assert "| 1 | sash | 500,000 | 4 | 4,096 | 1 | 1 |" in text
     assert "| flink, cluster, 1: at least 3 times SQL OVER | 5 | yes |" in text
     assert "| flink: CPU of a row from 1 to 2 workers within 15% | +25.0% | no |" in text
-
-
-@pytest.mark.skipif(not (EXPERIMENTS / "results" / "scalability.csv").exists(), reason="it has not been run")
-def test_the_results_that_are_kept_are_whole() -> None:
-    module: Any = importlib.import_module("scalability")
-    results = module.Results.read(EXPERIMENTS / "results" / "scalability.csv")
-    facts = json.loads((EXPERIMENTS / "results" / "scalability.json").read_text(encoding="utf-8"))
-    for where, keys in facts["keys"].items():
-        for engine in module.ENGINES:
-            for parallelism in module.Size.parallelisms:
-                for contender in module.Size().contenders(engine, keys, parallelism):
-                    assert (engine, where, contender, parallelism) in results.speed
