@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -160,6 +161,7 @@ def run(options: argparse.Namespace) -> Path:
 
 def main() -> None:
     options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that no cluster is left behind
     path = options.table or run(options)
     print("\n".join(Results.read(path).tables()))
 
