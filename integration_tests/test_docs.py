@@ -122,7 +122,8 @@ def test_the_page_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
     (tmp_path / "sorted.csv").write_text("".join(line + "\n" for line in debs14_lines(300)), encoding="utf-8")
     df = spark.createDataFrame(pa.table(readings()))
     df.createOrReplaceTempView("readings")
-    df.write.parquet(str(tmp_path / "in"))
+    many = pa.table(readings() | {"plug": list(range(ROWS))})  # so that every bucket has some
+    spark.createDataFrame(many).write.parquet(str(tmp_path / "in"))
     stream = spark.readStream.schema(df.schema).parquet(str(tmp_path / "in"))
     names: dict[str, Any] = {"spark": spark, "sash_spark": sash_spark, "df": df, "stream": stream}
     checkpoint = str(tmp_path / "checkpoint")
