@@ -1,6 +1,6 @@
 """All faults in random order, several times over, on streams that go on: ``make chaos``.
 
-    python -m integration_tests.cluster.chaos [--seed N] [--faults 30] [--output chaos.csv]
+    python -m integration_tests.cluster.chaos [--seed N] [--faults 36] [--streams flink redis] [--output chaos.csv]
 
 Flink, Spark and Redis run side by side, on one Kafka. What is written has a line for each fault, with the seconds until
 results of what came after it were there, and one for each stream, with its rows. It ends with 1 if a row was lost or
@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +33,7 @@ from .spark_stage import SparkStage
 
 __all__ = ["main"]
 
+STREAMS = ["redis", "flink", "spark"]
 COLUMNS = ["seed", "number", "stream", "fault", "recovery_seconds", "expected", "got", "duplicates", "losses"]
 
 
@@ -49,32 +52,39 @@ class Line:
     losses: int | None = None
 
 
-def in_random_order(seed: int, least: int) -> Iterator[Fault]:
-    """All of them, shuffled, and again, until there are enough: each comes about as often as any other."""
+def in_random_order(seed: int, count: int, streams: Sequence[str] = STREAMS) -> Iterator[Fault]:
+    """All of them, shuffled, and again, until there are so many: each comes about as often as any other."""
     rng = random.Random(seed)
-    given = 0
-    while given < least:
-        yield from rng.sample(FAULTS, len(FAULTS))
-        given += len(FAULTS)
+    chosen = [fault for fault in FAULTS if fault.stream in streams]
+    rounds = (fault for _ in itertools.count() for fault in rng.sample(chosen, len(chosen)))
+    return itertools.islice(rounds, count)
 
 
-def run(shared: Path, seed: int, least: int) -> Iterator[Line]:
-    """Inflict them all; lines as they come."""
+def begun(names: Sequence[str], host: engine.Host) -> dict[str, Stream]:
+    """The streams of these names, at work."""
+    streams: dict[str, Stream] = {}
+    if "redis" in names:
+        streams["redis"] = RedisStage(host)
+    if "flink" in names or "spark" in names:
+        kafka = Kafka(host)
+        if "flink" in names:
+            streams["flink"] = FlinkStage(FlinkCluster(host), kafka)
+        if "spark" in names:
+            streams["spark"] = SparkStage(SparkCluster(host), kafka)
+    return streams
+
+
+def run(shared: Path, seed: int, count: int, names: Sequence[str]) -> Iterator[Line]:
+    """Inflict so many; lines as they come. Interrupted, it ends the streams and counts what there is."""
     prepare(shared)
-    host = engine.Host(shared)
-    kafka = Kafka(host)
-    streams: dict[str, Stream] = {
-        "redis": RedisStage(host),
-        "flink": FlinkStage(FlinkCluster(host), kafka),
-        "spark": SparkStage(SparkCluster(host), kafka),
-    }
+    streams = begun(names, engine.Host(shared))
     number = 0
-    for number, fault in enumerate(in_random_order(seed, least), 1):
-        seconds = inflicted(fault, streams[fault.stream])
-        yield Line(seed, number, fault.stream, fault.name, round(seconds, 1))
+    with suppress(KeyboardInterrupt):
+        for number, fault in enumerate(in_random_order(seed, count, names), 1):
+            seconds = inflicted(fault, streams[fault.stream])
+            yield Line(seed, number, fault.stream, fault.name, round(seconds, 1))
     for stream in streams.values():
-        found = stream.end()
-        yield Line(seed, number, **asdict(found))
+        yield Line(seed, number, **asdict(stream.end()))
 
 
 def row(line: Line) -> list[str]:
@@ -100,7 +110,8 @@ def main(arguments: list[str] | None = None) -> int:
     """Run, print and write the table."""
     parser = argparse.ArgumentParser(prog="chaos", description="All faults in random order.")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000, help="of the order; printed")
-    parser.add_argument("--faults", type=int, default=30, help="at least so many")
+    parser.add_argument("--faults", type=int, default=2 * len(FAULTS), help="how many")
+    parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS, help="whose; all by default")
     parser.add_argument("--output", type=Path, default=Path("experiments/results/chaos.csv"))
     given = parser.parse_args(arguments)
     if not engine.available():
@@ -111,7 +122,7 @@ def main(arguments: list[str] | None = None) -> int:
     lines: list[Line] = []
     try:
         with TemporaryDirectory(prefix="sash-chaos-") as folder:
-            for line in run(Path(folder), given.seed, given.faults):
+            for line in run(Path(folder), given.seed, given.faults, given.streams):
                 lines.append(line)
                 print(*filter(None, row(line)[1:]), sep="  ", flush=True)
     finally:

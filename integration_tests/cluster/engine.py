@@ -53,6 +53,10 @@ def available() -> bool:
 
 def remove_leftovers() -> None:
     """Remove all containers and networks of this run, and of runs that were killed; not those of one beside it."""
+    wait_for("the end of the containers of earlier runs", _removed)  # Docker may need several attempts to kill one
+
+
+def _removed() -> bool:
     client = docker.from_env()
     of_tests = {"label": LABEL}
     for container in client.containers.list(all=True, filters=of_tests):
@@ -61,6 +65,7 @@ def remove_leftovers() -> None:
     for network in client.networks.list(filters=of_tests):
         if not _runs_elsewhere(network.attrs["Labels"][LABEL]):
             network.remove()
+    return True
 
 
 def _label() -> dict[str, str]:
@@ -92,6 +97,7 @@ class Host:
         self.shared = shared
         self.client = docker.from_env()
         _make_image(self.client)
+        self.share = _share(self.client)
         self.network = Network(docker_network_kw={"labels": _label()})
         self.network.create()
 
@@ -111,7 +117,7 @@ class Node:
         self.host, self.name = host, name
         made = DockerContainer(IMAGE).with_command(list(command)).with_name(f"sash-{os.getpid()}-{name}")
         made = made.with_network(host.network).with_network_aliases(name)
-        made = made.with_kwargs(labels=_label(), hostname=name)
+        made = made.with_kwargs(labels=_label(), hostname=name, **host.share)
         for port, outside in (ports if isinstance(ports, Mapping) else dict.fromkeys(ports)).items():
             made.ports[f"{port}/tcp"] = ("127.0.0.1", outside)  # type: ignore[assignment]  # as the Docker SDK takes it
         for variable, value in {**_environment(), **environment}.items():
@@ -180,6 +186,13 @@ class Node:
 
     def stop(self) -> None:
         self._made.stop()
+
+
+def _share(client: Any) -> dict[str, Any]:
+    """By default all containers together weigh as much as one process, and miss heartbeats if there are others."""
+    if client.info().get("CgroupDriver") != "cgroupfs":
+        return {}
+    return {"cgroup_parent": "/", "cpu_shares": 335}  # each as much as a process does at nice 5
 
 
 def _make_image(client: Any) -> None:
