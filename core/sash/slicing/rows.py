@@ -291,4 +291,3 @@ class RowLane:
     def begin_slice(self) -> None:
         """Let the next tuple begin a slice: a window has come that does not know those before."""
         self.slicer.begin_slice()
-
