@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from sash.aggregators import pool
+
 if TYPE_CHECKING:
     from pyflink.datastream import StreamExecutionEnvironment
     from pyspark.sql import SparkSession
@@ -27,6 +29,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if engine in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.engine)
                 item.add_marker(pytest.mark.xdist_group(engine))
+
+
+@pytest.fixture(autouse=True)
+def _pool_of_its_own() -> None:
+    """Where Flink has run functions in this process, and has cancelled them, the pool may still be held."""
+    pool._forget()
 
 
 @pytest.fixture(scope="session")

@@ -159,6 +159,9 @@ def test_a_spare_taskmanager_goes_on_where_a_killed_one_was(cluster: Cluster, tm
     (busy,) = wait_for("tasks", lambda: cluster.at_work(job))
     write(STREAM.rows[third : 2 * third], tmp_path / "in" / "1.json")  # it dies while it takes these
     os.kill(cluster.processes[busy].pid, signal.SIGKILL)
+    some = sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[: 2 * third]).streamed())
+    # When its reader dies the source gives a file back, behind all new ones: were the last there, these came late.
+    assert waited_for(some, tmp_path) == some
     write(STREAM.rows[2 * third :], tmp_path / "in" / "2.json")
     whole = sorted_rows(QUERY, STREAM.streamed())
     assert waited_for(whole, tmp_path) == whole
