@@ -34,7 +34,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _pool_of_its_own() -> None:
     """Where Flink has run functions in this process, and has cancelled them, the pool may still be held."""
-    pool._forget()
+    while pool._holders:
+        pool.release_pool()
 
 
 @pytest.fixture(scope="session")
