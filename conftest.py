@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
-from sash.aggregators import pool
-
 if TYPE_CHECKING:
     from pyflink.datastream import StreamExecutionEnvironment
     from pyspark.sql import SparkSession
@@ -31,11 +29,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.xdist_group(engine))
 
 
-@pytest.fixture(autouse=True)
-def _pool_of_its_own() -> None:
-    """Where Flink has run functions in this process, and has cancelled them, the pool may still be held."""
-    while pool._holders:
-        pool.release_pool()
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # not in xdist's workers, which have no terminal
+        config.pluginmanager.register(_Failures(config))
+
+
+class _Failures:
+    """Shows a failure when it happens, not when all is done: a run that is ended from outside has then told why."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            terminal.ensure_newline()
+            terminal.write_line(f"{report.when} of {report.nodeid} failed after {report.duration:.0f} s")
+            terminal.write_line(report.longreprtext[-6000:])
 
 
 @pytest.fixture(scope="session")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-
-# As it is before any test: Flink changes it where it runs functions in this process, so that no JVM starts any more.
-ENVIRONMENT = dict(os.environ)
 
 
 @pytest.mark.engine
 @pytest.mark.xdist_group("flink")
 def test_the_demo_gives_the_same_rows_here_on_spark_and_on_flink() -> None:
     command = [sys.executable, "-m", "sash.demo", "--rows=5000", "--range=100", "--engines", "spark", "flink"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
+    shown = subprocess.run(command, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     for engine in ("spark", "flink"):
         assert f"the same query on {engine} gives the same 3,614 rows" in shown.stdout

@@ -9,8 +9,6 @@ import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 import sash
 
 if TYPE_CHECKING:
@@ -73,7 +71,6 @@ def readings(env: StreamExecutionEnvironment, folder: Path) -> DataStream:
     )
 
 
-@pytest.mark.timeout(900)
 def test_the_metrics_are_in_flinks_rest_interface_and_long_windows_are_written_once(
     flink: StreamExecutionEnvironment, tmp_path: Path
 ) -> None:

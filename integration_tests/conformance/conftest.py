@@ -25,7 +25,5 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             marks = [pytest.mark.xfail(reason=gap, strict=True)] if gap else []
             if RUNTIMES[name].engine:
                 marks += [pytest.mark.engine, pytest.mark.xdist_group(RUNTIMES[name].engine)]
-            if RUNTIMES[name].engine == "flink":  # the first case runs the job of all
-                marks.append(pytest.mark.timeout(900))
             params.append(pytest.param(RUNTIMES[name], case, id=f"{name}-{case.name}", marks=marks))
     metafunc.parametrize(("runtime", "case"), params)

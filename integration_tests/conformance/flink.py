@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from . import flink_batch
 from .cases import CASES, Case
 
 if TYPE_CHECKING:
@@ -32,16 +33,19 @@ def by_record(case: Case, request: pytest.FixtureRequest) -> Rows:
 
 
 def batch(case: Case, request: pytest.FixtureRequest) -> Rows:
-    return _rows("batch", case, request)
+    return _found("batch", lambda: flink_batch.rows_by_case(request.getfixturevalue("tmp_path")))[case.name]
 
 
 def _rows(way: str, case: Case, request: pytest.FixtureRequest, **options: Any) -> Rows:
+    env, folder = request.getfixturevalue("flink"), request.getfixturevalue("tmp_path")
+    return _found(way, lambda: run_cases(env, folder, False, **options))[case.name]
+
+
+def _found(way: str, job: Callable[[], dict[str, Rows]]) -> dict[str, Rows]:
     if way not in _FOUND:
         _FOUND[way] = {}  # a job that fails is not tried again for each case
-        _FOUND[way] |= run_cases(
-            request.getfixturevalue("flink"), request.getfixturevalue("tmp_path"), way == "batch", **options
-        )
-    return _FOUND[way][case.name]
+        _FOUND[way] |= job()
+    return _FOUND[way]
 
 
 def run_cases(
@@ -57,10 +61,6 @@ def run_cases(
     cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])  # workers do not have this module
     if batch:
         env.set_runtime_mode(RuntimeExecutionMode.BATCH)
-        with pytest.MonkeyPatch.context() as patch:
-            # It runs one case after the other, each with a worker of its own, which takes seconds: so in this process.
-            patch.delenv("_python_worker_execution_mode", raising=False)
-            env._open()
     iterators = {}
     for case in cases:
         stream = _stream(env, case, folder)

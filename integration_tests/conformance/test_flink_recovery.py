@@ -171,7 +171,6 @@ def test_a_job_that_throws_loses_and_doubles_nothing(
     assert sorted_rows(QUERY, committed(tmp_path)) == expected()
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize(("before", "after", "packed"), [(1, 2, True), (2, 1, True), (2, 1, False)])
 def test_a_savepoint_goes_on_at_another_parallelism(
     flink: StreamExecutionEnvironment, tmp_path: Path, before: int, after: int, packed: bool
@@ -233,7 +232,6 @@ def test_savepoints_of_earlier_versions_are_read(
     assert Counter(sorted_rows(QUERY, committed(tmp_path))) == Counter(expected()) - before
 
 
-@pytest.mark.timeout(900)
 @pytest.mark.parametrize("packed", [True, False])
 def test_a_worker_that_is_killed_is_replaced(flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool) -> None:
     (tmp_path / "in").mkdir()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
-import pytest
 
 from .rows import sorted_rows
 from .spark_driver import FILES, STREAM
@@ -25,7 +24,6 @@ ROOT = Path(__file__).parents[2]
 KILLS = 3
 
 
-@pytest.mark.timeout(900)  # four JVMs one after the other, on a busy machine
 def test_a_spark_driver_that_is_killed_loses_and_doubles_nothing(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     size = -(-len(STREAM.rows) // FILES)
