@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 __all__ = ["MARK", "PLAIN", "WARM", "Run", "arguments", "runs", "told"]
 
 MARK = "@scalability "
-PLAIN = ("count_window", "rowsBetween")
+PLAIN = ("count_window", "HOP", "rowsBetween", "F.window")
 """The engines' plain windows, which are slow: they are run once."""
 WARM = -1
 """The repeat of a run that does not count."""

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import sash_spark
 from bench_spark_batch import count_query, rows_between, sink, van_herk
 from sash import generators
-from scalability_runs import arguments, runs, told
+from scalability_runs import PLAIN, arguments, runs, told
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,11 +26,23 @@ if TYPE_CHECKING:
 FILES = 4
 TASKS = 4
 """Of a shuffle, however many run at a time: so that the work is the same."""
-CONTENDERS: dict[str, Callable[[DataFrame, int], DataFrame]] = {
+Contender = Callable[["DataFrame", int], "DataFrame"]
+CONTENDERS: dict[str, Contender] = {
     "sash": lambda frame, n: sash_spark.aggregate(frame, count_query(n)),
     "van Herk in SQL": van_herk,
     "rowsBetween": rows_between,
 }
+
+
+def time_windows(keys: int) -> Contender:
+    """F.window, of as much time as so many readings of a plug take on average."""
+    from pyspark.sql import functions as F
+
+    def run(frame: DataFrame, n: int) -> DataFrame:
+        window = F.window("ts", f"{n * keys} milliseconds", f"{keys} milliseconds")
+        return frame.groupBy("plug", window).agg(F.max("load").alias("peak"))
+
+    return run
 
 
 def session(parallelism: int, settings: dict[str, str]) -> SparkSession:
@@ -79,11 +91,14 @@ def main() -> None:
     paths = {rows: written(Path(options.data), rows, options.keys) for rows in set(options.contenders.values())}
     spark = session(options.parallelism, options.setting)
 
+    contenders = {**CONTENDERS, "F.window": time_windows(options.keys)}
+
     def work(name: str, rows: int) -> None:
-        sink(CONTENDERS[name](spark.read.parquet(paths[rows]), options.range))
+        sink(contenders[name](spark.read.parquet(paths[rows]), options.range))
 
     for name, rows in options.contenders.items():
-        work(name, rows)  # plans, classes and kernels, and Python workers
+        if name not in PLAIN:
+            work(name, rows)  # plans, classes and kernels, and Python workers
     for run in runs(options.contenders, options.repeats):
         told(run, work)
     spark.stop()

@@ -14,9 +14,11 @@ __all__ = ["Results"]
 
 GOALS = [
     ("flink", "SQL OVER", 3.0),
+    ("flink", "HOP", 10.0),
     ("flink", "count_window", 10.0),
     ("spark", "van Herk in SQL", 1.3),
     ("spark", "rowsBetween", 10.0),
+    ("spark", "F.window", 10.0),
 ]
 """How many times as many rows a second Sash has to take."""
 DRIFT = 0.15

@@ -28,6 +28,9 @@ def test_contenders_on_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
     }
     assert len(found["sash"]) == 3_000 - 5 * 63
     assert found["sash"] == found["van Herk in SQL"] == found["rowsBetween"]
+    windows = module.time_windows(5)(frame, 8)  # of 40 readings, a millisecond apart
+    assert sum(row["count"] for row in windows.groupBy("window").count().collect()) == windows.count()
+    assert windows.select("window").distinct().count() == 3_000 // 5 + 8 - 1
 
 
 def test_contenders_take_turns_and_the_plain_ones_are_run_once() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from sash.ends import POSITION
 from sash.frames.values import Parts, data_of, mask_of
 from sash.output import Outcome
 from sash.query import Query
@@ -64,7 +65,7 @@ class Columns:
         counted = np.array([lane.order is None or self._on_counts(name) for name in lane.names])[outcome.window]
         parts = []
         for field in kind:
-            rows = counted if field.name == "position" else ~counted if field.name == lane.order else counted & ~counted
+            rows = counted if field.name == POSITION else ~counted if field.name == lane.order else counted & ~counted
             there = _moments(times[rows], field.type)
             places = np.cumsum(rows) - 1
             parts.append(there.take(pa.array(places, mask=~rows)))

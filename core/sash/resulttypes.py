@@ -33,9 +33,6 @@ from sash.aggregations import (
     PopulationStdDev,
     Sum,
 )
-from sash.lanes import Lane
-from sash.query import Query
-from sash.windows import ContextFree
 
 __all__ = [
     "Like",
@@ -43,8 +40,6 @@ __all__ = [
     "Plain",
     "ResultType",
     "Struct",
-    "ends_in",
-    "has_fractions",
     "never_null",
     "result_type",
 ]
@@ -150,31 +145,3 @@ def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> Resu
         if isinstance(result, tuple):
             return Struct(tuple((f"_{i}", _type_of(part, aggregation)) for i, part in enumerate(result, 1)))
     raise TypeError(f"what type the results of {aggregation!r} have cannot be told from {result!r}")
-
-
-def ends_in(query: Query, lane: Lane, name: str | None) -> str | None:
-    """The column in whose values the ends of a window are told; None: they are positions. O(1).
-
-    >>> import sash
-    >>> query = sash.Query(windows=sash.sliding(3), aggregates={"n": sash.Count()}, time="ts")
-    >>> ends_in(query, query.lanes[0], None)
-    """
-    window = query.named[name]
-    counted = isinstance(window, ContextFree) and window.measure == "count"
-    return None if counted else lane.order
-
-
-def has_fractions(query: Query, lane: Lane) -> bool:
-    """Whether the ends of a lane's windows may be no whole numbers although times are. O(windows).
-
-    >>> import sash
-    >>> query = sash.Query(windows=sash.sliding(2.5, 0.5, on="ts"), aggregates={"n": sash.Count()})
-    >>> has_fractions(query, query.lanes[0])
-    True
-    """
-    numbers: list[Any] = []
-    for name in lane.names:
-        window = query.named[name]
-        numbers += getattr(window, "numbers", None) or [getattr(window, "number", 0)]
-        numbers += getattr(getattr(window, "ticks", None), "numbers", ())
-    return any(isinstance(number, float) and not number.is_integer() for number in numbers)

@@ -6,7 +6,8 @@ for data that fits on this machine: jobs with sources and sinks of their own cal
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -22,7 +23,7 @@ from sash_flink import pipeline
 from sash_flink.collecting import packed_for_client
 from sash_flink.packed import RESULTS, sent
 
-__all__ = ["run"]
+__all__ = ["root_cause", "run"]
 
 ROWS = 1 << 14
 """Rows that travel together into the job."""
@@ -87,8 +88,21 @@ def _cause(error: Py4JJavaError) -> str:
     """What the job failed of, without the traces."""
     cause, texts = error.java_exception, []
     while cause is not None:
-        texts.append(str(cause.getMessage() or "").strip())
+        texts.append(str(cause.getMessage() or ""))
         cause = cause.getCause()
-    lines = [line for text in texts for line in text.splitlines() if line.strip()]
-    ours = [line for line in lines if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
-    return ours[-1].partition(": ")[2] if ours else lines[-1]
+    return root_cause(texts)
+
+
+def root_cause(texts: Sequence[str]) -> str:
+    """The sentence that tells most, of the messages of an error and of its causes; a cluster's come with its traces.
+
+    >>> root_cause(["Could not execute", "[Internal error, <Exception on server side:\\na.B: no\\n\\tat a.B.c(B:1)\\n"
+    ...             "Caused by: java.io.IOException: no room\\n\\t... 3 more\\n\\nEnd of exception on server side>]"])
+    'no room'
+    """
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line]
+    ours = [line for line in told if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
+    if ours:
+        return ours[-1].partition(": ")[2]
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", told[-1]) if told else "it does not say why"

@@ -9,7 +9,7 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Operator, Query
-from sash.resulttypes import ends_in
+from sash.ends import POSITION, ends_in
 from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
@@ -114,4 +114,4 @@ class WindowOperatorFunction(StatefulFunction):
 
     def _which(self, name: str) -> str:
         (lane,) = [lane for lane in self.query.lanes if name in lane.names]
-        return ends_in(self.query, lane, name) or "position"
+        return ends_in(self.query, lane, name) or POSITION

@@ -8,15 +8,14 @@ from difflib import get_close_matches
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
+from sash.ends import Kind, check_order, end_columns, end_kind
 from sash.lanes import Lane
-from sash.output import Output
-from sash.resulttypes import ends_in, has_fractions, result_type
+from sash.resulttypes import result_type
 from sash_flink.types import resulting, samples
 
 __all__ = ["checked", "find"]
 
-_DAY = 86_400 * 10**9
-_STEPS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+_TICKS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
 
 
 def checked(query: Query, schema: pa.Schema, types: Mapping[str, pa.DataType] | None = None) -> pa.Schema:
@@ -67,28 +66,20 @@ def _key(kind: pa.DataType, name: str) -> pa.DataType:
 
 
 def _check_order(query: Query, lane: Lane, schema: pa.Schema) -> None:
-    """The column that orders a lane holds times, if it is compared with durations, else numbers."""
-    if lane.order is None:
-        return
-    kind = find(schema, lane.order)
-    says = f"column {lane.order!r} is {kind}"
-    times = pa.types.is_timestamp(kind) or pa.types.is_date(kind)
-    if not times and not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise TypeError(f"{says}, which orders nothing: cast it to a timestamp, a date or a number")
-    if lane.unit == "duration" and not times:
-        raise TypeError(
-            f"{says}, but windows, watermark_delay or allowed_lateness are durations: cast it to a timestamp, or give "
-            f"them as numbers, windows with on={lane.order!r}"
-        )
-    if lane.unit == "number" and times:
-        raise TypeError(
-            f"{says}, but windows on={lane.order!r} or their delays are plain numbers: give them as durations such as "
-            f"'10s', with time={lane.order!r} and without on="
-        )
-    smallest = _STEPS[kind.unit] if pa.types.is_timestamp(kind) else 1000
-    for step in Output(query).steps(lane) if times else []:
-        if step % smallest:
-            raise ValueError(f"{says}: a window of {step} ns has ends that it cannot tell; use finer timestamps")
+    if lane.order is not None:
+        kind = find(schema, lane.order)
+        tick = _TICKS[kind.unit] if pa.types.is_timestamp(kind) else 1000
+        check_order(query, lane, _kind(kind), str(kind), tick)
+
+
+def _kind(kind: pa.DataType) -> Kind | None:
+    if pa.types.is_timestamp(kind):
+        return "timestamp"
+    if pa.types.is_date(kind):
+        return "date"
+    if pa.types.is_integer(kind):
+        return "whole"
+    return "number" if pa.types.is_floating(kind) else None
 
 
 def _window_type(query: Query, schema: pa.Schema) -> pa.DataType:
@@ -96,22 +87,19 @@ def _window_type(query: Query, schema: pa.Schema) -> pa.DataType:
 
     Where windows of one query differ in this, a structure with a field for each: the others are null.
     """
-    kinds: dict[str, pa.DataType] = {}
-    for lane in query.lanes:
-        for name in lane.names:
-            column = ends_in(query, lane, name)
-            if column is None:
-                kinds["position"] = pa.int64()
-            else:
-                kinds[column] = _end_type(query, lane, find(schema, column))
+    kinds = {
+        name: pa.int64() if lane is None else _end_type(query, lane, find(schema, name))
+        for name, lane in end_columns(query).items()
+    }
     if len(set(kinds.values())) == 1:
         return next(iter(kinds.values()))
     return pa.struct(list(kinds.items()))
 
 
 def _end_type(query: Query, lane: Lane, kind: pa.DataType) -> pa.DataType:
-    if pa.types.is_date(kind) and any(step % _DAY for step in Output(query).steps(lane)):
-        return pa.timestamp("us")
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return kind
-    return pa.int64() if pa.types.is_integer(kind) and not has_fractions(query, lane) else pa.float64()
+    given = _kind(kind)
+    assert given is not None  # by _check_order
+    found = end_kind(query, lane, given)
+    if found in ("timestamp", "date"):
+        return kind if found == given else pa.timestamp("us")
+    return pa.int64() if found == "whole" else pa.float64()

@@ -78,13 +78,14 @@ def run(shared: Path, seed: int, count: int, names: Sequence[str]) -> Iterator[L
     """Inflict so many; lines as they come. Interrupted, it ends the streams and counts what there is."""
     prepare(shared)
     streams = begun(names, engine.Host(shared))
-    number = 0
+    done = 0
     with suppress(KeyboardInterrupt):
         for number, fault in enumerate(in_random_order(seed, count, names), 1):
             seconds = inflicted(fault, streams[fault.stream])
+            done = number
             yield Line(seed, number, fault.stream, fault.name, round(seconds, 1))
     for stream in streams.values():
-        yield Line(seed, number, **asdict(stream.end()))
+        yield Line(seed, done, **asdict(stream.end()))
 
 
 def row(line: Line) -> list[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
+import re
 import signal
 import time
 from collections import Counter
@@ -129,7 +131,7 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hashmap") -> None:
+def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hashmap", restarts: int = 20) -> None:
     """With checkpoints and restarts."""
     from pyflink.common import Configuration
 
@@ -140,7 +142,7 @@ def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hash
         "execution.checkpointing.incremental": "true",
         "state.backend.type": backend,
         "restart-strategy.type": "fixed-delay",
-        "restart-strategy.fixed-delay.attempts": "20",
+        "restart-strategy.fixed-delay.attempts": str(restarts),
         "restart-strategy.fixed-delay.delay": "50ms",
     }.items():
         settings.set_string(name, value)
@@ -212,24 +214,50 @@ def restored_from(env: StreamExecutionEnvironment, path: str, **options: str) ->
     env.configure(settings)
 
 
+def with_the_rest(
+    env: StreamExecutionEnvironment, folder: Path, savepoint: Path, packed: bool, restarts: int = 20
+) -> None:
+    """Run the second half of the stream from the state of our operator in a savepoint, and from nothing else in it."""
+    import sash_flink
+
+    prepared(env, folder, restarts=restarts)
+    restored_from(env, str(savepoint), ignore_unclaimed_state="true")
+    write(STREAM.rows[HALF:], folder / "rest.json")
+    marked = sash_flink.with_watermarks(source(env, folder / "rest.json"), QUERY)
+    to_files(sash_flink.aggregate(marked, QUERY, packed=packed, buckets=4, uid="windows"), folder)
+    env.execute("the rest")
+
+
 @pytest.mark.parametrize("packed", [True, False])
 def test_savepoints_of_earlier_versions_are_read(
     flink: StreamExecutionEnvironment, tmp_path: Path, packed: bool
 ) -> None:
-    """Those in ``savepoints/`` were written when version 1 of the state in Flink came, and can be read for ever.
-
-    Half of the stream is in the state of our operator, which is all that is taken from them; the rest comes now.
-    """
-    import sash_flink
-
-    prepared(flink, tmp_path)
-    restored_from(flink, str(SAVEPOINTS / f"1-{'packed' if packed else 'record'}"), ignore_unclaimed_state="true")
-    write(STREAM.rows[HALF:], tmp_path / "rest.json")
-    marked = sash_flink.with_watermarks(source(flink, tmp_path / "rest.json"), QUERY)
-    to_files(sash_flink.aggregate(marked, QUERY, packed=packed, buckets=4, uid="windows"), tmp_path)
-    flink.execute("earlier")
+    """Those in ``savepoints/`` were written when version 1 of the state in Flink came, and can be read for ever."""
+    with_the_rest(flink, tmp_path, SAVEPOINTS / f"1-{'packed' if packed else 'record'}", packed)
     before = Counter(sorted_rows(QUERY, replace(STREAM, rows=STREAM.rows[:HALF]).streamed()))
     assert Counter(sorted_rows(QUERY, committed(tmp_path))) == Counter(expected()) - before
+
+
+def test_a_savepoint_of_a_newer_version_is_refused_and_nothing_is_written(
+    flink: StreamExecutionEnvironment, tmp_path: Path
+) -> None:
+    """One of version 1 in which every element of the state says that it is of version 99."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+
+    from sash_flink.journal import VERSION
+
+    def element(version: int) -> bytes:  # how a pickled tuple begins that has the version first
+        return pickle.dumps((version, None), protocol=4)[11:13]
+
+    given = (SAVEPOINTS / "1-record" / "_metadata").read_bytes()
+    newer = re.sub(rb"(\x80\x04\x95.{8})" + re.escape(element(1)), rb"\1" + element(99), given, flags=re.DOTALL)
+    assert newer != given
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / "_metadata").write_bytes(newer)
+    with pytest.raises(Py4JJavaError) as error:
+        with_the_rest(flink, tmp_path, tmp_path / "newer", packed=False, restarts=0)
+    assert f"the state in Flink is of version 99, but this version of Sash reads up to {VERSION}" in str(error.value)
+    assert not committed(tmp_path)
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -8,16 +8,13 @@ from typing import Any
 from pyspark.sql import types as T
 
 from sash import Aggregation, Query
+from sash.ends import Kind, check_order, end_columns, end_kind
 from sash.lanes import Lane
-from sash.output import Output
-from sash.resulttypes import ends_in, has_fractions, never_null, result_type
+from sash.resulttypes import never_null, result_type
 from sash_spark.paths import find
 from sash_spark.types import NUMBERS, WHOLE, resulting, samples
 
 __all__ = ["checked", "output_schema"]
-
-_TIMES = (T.TimestampType, T.TimestampNTZType, T.DateType)
-_DAY = 86_400 * 10**9
 
 
 def output_schema(query: Query, input_schema: T.StructType, types: Mapping[str, Any] | None = None) -> T.StructType:
@@ -92,26 +89,19 @@ def _about(name: str, columns: Sequence[str], fields: Sequence[T.StructField], e
 
 
 def _check_order(query: Query, lane: Lane, schema: T.StructType) -> None:
-    """The column that orders a lane holds times, if it is compared with durations, else numbers."""
-    if lane.order is None:
-        return
-    kind = find(schema, lane.order).dataType
-    says = f"column {lane.order!r} is {kind.simpleString()}"
-    if not isinstance(kind, (*_TIMES, *NUMBERS)):
-        raise TypeError(f"{says}, which orders nothing: cast it to a timestamp, a date or a number")
-    if lane.unit == "duration" and not isinstance(kind, _TIMES):
-        raise TypeError(
-            f"{says}, but windows, watermark_delay or allowed_lateness are durations: cast it to a timestamp, or give "
-            f"them as numbers, windows with on={lane.order!r}"
-        )
-    if lane.unit == "number" and isinstance(kind, _TIMES):
-        raise TypeError(
-            f"{says}, but windows on={lane.order!r} or their delays are plain numbers: give them as durations such as "
-            f"'10s', with time={lane.order!r} and without on="
-        )
-    for step in Output(query).steps(lane) if isinstance(kind, _TIMES) else []:
-        if step % 1000:
-            raise ValueError(f"{says}, in microseconds: a window of {step} ns has ends that it cannot tell")
+    if lane.order is not None:
+        kind = find(schema, lane.order).dataType
+        check_order(query, lane, _kind(kind), kind.simpleString(), tick=1000)
+
+
+def _kind(kind: T.DataType) -> Kind | None:
+    if isinstance(kind, T.TimestampType | T.TimestampNTZType):
+        return "timestamp"
+    if isinstance(kind, T.DateType):
+        return "date"
+    if isinstance(kind, WHOLE):
+        return "whole"
+    return "number" if isinstance(kind, NUMBERS) else None
 
 
 def _window_type(query: Query, schema: T.StructType) -> T.DataType:
@@ -119,24 +109,19 @@ def _window_type(query: Query, schema: T.StructType) -> T.DataType:
 
     Where windows of one query differ in this, a structure with a field for each: the others are null.
     """
-    kinds: dict[str, T.DataType] = {}
-    for lane in query.lanes:
-        for name in lane.names:
-            column = ends_in(query, lane, name)
-            if column is None:
-                kinds["position"] = T.LongType()
-            else:
-                kinds[column] = _end_type(query, lane, find(schema, column).dataType)
+    kinds = {
+        name: T.LongType() if lane is None else _end_type(query, lane, find(schema, name).dataType)
+        for name, lane in end_columns(query).items()
+    }
     if len({kind.simpleString() for kind in kinds.values()}) == 1:
         return next(iter(kinds.values()))
     return T.StructType([T.StructField(name, kind) for name, kind in kinds.items()])
 
 
 def _end_type(query: Query, lane: Lane, kind: T.DataType) -> T.DataType:
-    steps = Output(query).steps(lane) if isinstance(kind, T.DateType) else []
-    if any(step % _DAY for step in steps):
-        return T.TimestampNTZType()
-    if isinstance(kind, _TIMES):
-        return kind
-    whole = isinstance(kind, WHOLE) and not has_fractions(query, lane)
-    return T.LongType() if whole else T.DoubleType()
+    given = _kind(kind)
+    assert given is not None  # by _check_order
+    found = end_kind(query, lane, given)
+    if found in ("timestamp", "date"):
+        return kind if found == given else T.TimestampNTZType()
+    return T.LongType() if found == "whole" else T.DoubleType()

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sash.cli.files import arrow, in_micros
+from sash.ends import POSITION, ends_in
 from sash.query import Query
-from sash.windows import ContextFree
 
-__all__ = ["POSITION", "parts", "with_structures"]
-
-POSITION = "position"
+__all__ = ["parts", "with_structures"]
 
 
 def parts(query: Query) -> dict[str, Query]:
@@ -18,9 +16,7 @@ def parts(query: Query) -> dict[str, Query]:
     names: dict[str, list[str | None]] = {}
     for lane in query.lanes:
         for name in lane.names:
-            window = query.named[name]
-            counts = lane.order is None or (isinstance(window, ContextFree) and window.measure == "count")
-            names.setdefault(POSITION if counts else str(lane.order), []).append(name)
+            names.setdefault(ends_in(query, lane, name) or POSITION, []).append(name)
     if len(names) == 1:
         return {next(iter(names)): query}
     return {kind: query.using(windows={name: query.named[name] for name in each}) for kind, each in names.items()}
