@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from sash.aggregators.amta import AMTA
+from sash.slicing.periodic_watches import CountWatch
 from sash.slicing.slices import Slices
 from sash.slicing.state import WindowState
-from sash.slicing.watches import Closing, CountWatch, Watch
+from sash.slicing.watch import Closing, Watch
 from sash.windows import While
 
 __all__ = ["WhileWatch"]

@@ -21,7 +21,7 @@ from sash.slicing.slices import Slice
 from sash.slicing.state import LaneState, WindowState
 from sash.slicing.stores import Store
 from sash.slicing.totals import Totals
-from sash.slicing.watches import Closing
+from sash.slicing.watch import Closing
 from sash.slicing.watchlist import Watches
 
 __all__ = ["Result", "RowLane"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from sash.slicing.slices import Slices
 from sash.slicing.stores import Chunks, Queues, Store
-from sash.slicing.watches import Closing
+from sash.slicing.watch import Closing
 
 __all__ = ["Totals"]
 

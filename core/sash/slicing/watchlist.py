@@ -9,10 +9,13 @@ from typing import Any
 
 from sash.lanes import Lane
 from sash.slicing.clock import EdgeClock
+from sash.slicing.context_watches import EdgeWatch, SessionWatch
+from sash.slicing.periodic_watches import CountWatch, LastWatch, TimeWatch
 from sash.slicing.policy_watch import WhileWatch
 from sash.slicing.slices import Slices
 from sash.slicing.state import WindowState
-from sash.slicing.watches import Closing, CountWatch, EdgeWatch, LastWatch, SessionWatch, TimeWatch, watch_of
+from sash.slicing.watch import Closing
+from sash.slicing.watches import watch_of
 from sash.windows import Session, While, Window
 
 __all__ = ["Watches"]
