@@ -37,9 +37,17 @@ class FlinkCluster:
         self.home = str(Path(found.origin).parent)
         self.host = host
         shutil.copytree(ROOT / "flink_adapter" / "sash_flink" / "lib", host.shared / "lib", dirs_exist_ok=True)
+        self._link_jars()
         self.jobmanager = self._node("jobmanager", ports=[8081])
         self.taskmanagers = [self.taskmanager(number) for number in range(taskmanagers)]
         self.wait(taskmanagers)
+
+    def _link_jars(self) -> None:
+        """Flink's own, and that of Python's runtime: loaded anew by each job that starts, it fills the metaspace."""
+        jars = self.host.shared / "flink-lib"
+        jars.mkdir(exist_ok=True)
+        for jar in [*Path(self.home, "lib").glob("*.jar"), *Path(self.home, "opt").glob("flink-python-*.jar")]:
+            (jars / jar.name).symlink_to(jar)
 
     def _node(self, name: str, ports: Any = ()) -> Node:
         role = "jobmanager" if name == "jobmanager" else "taskmanager"
@@ -66,7 +74,7 @@ class FlinkCluster:
             options = {key: value for key, value in options.items() if not key.startswith("taskmanager.")}
         told = [word for key, value in options.items() for word in ("-D", f"{key}={value}")]
         command = [f"{self.home}/bin/{role}.sh", "start-foreground", *told]
-        environment = {"FLINK_LOG_DIR": "/var/tmp"}
+        environment = {"FLINK_LOG_DIR": "/var/tmp", "FLINK_LIB_DIR": f"{SHARED}/flink-lib"}
         return self.host.node(name, command, ports, environment).start()
 
     def taskmanager(self, number: int) -> Node:
