@@ -11,6 +11,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -122,9 +124,15 @@ class Cluster:
         last = max(jobs, key=lambda job: job["start-time"])["jid"]
         return int(self._get(f"/jobs/{last}/checkpoints")["summary"]["state_size"]["max"]) or None
 
-    def _get(self, path: str) -> Any:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
-            return json.load(answer)
+    def _get(self, path: str, attempts: int = 20) -> Any:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=10) as answer:
+                return json.load(answer)
+        except urllib.error.HTTPError:  # of a job that has just ended Flink may not know, for a moment
+            if not attempts:
+                raise
+        time.sleep(0.5)
+        return self._get(path, attempts - 1)
 
 
 @contextmanager

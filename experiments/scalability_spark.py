@@ -61,6 +61,7 @@ def session(parallelism: int, settings: dict[str, str]) -> SparkSession:
         "spark.sql.shuffle.partitions": TASKS,
         "spark.sql.adaptive.coalescePartitions.enabled": False,
         "spark.sql.execution.arrow.maxRecordsPerBatch": 100_000,
+        "spark.sql.execution.arrow.maxBytesPerBatch": 2**31 - 1,  # else Spark adds up a batch's bytes at each row
         "spark.eventLog.enabled": False,
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,

@@ -41,7 +41,7 @@ def test_contenders_take_turns_and_the_plain_ones_are_run_once() -> None:
 
 def test_the_start_of_a_job_does_not_count() -> None:
     module: Any = importlib.import_module("scalability")
-    spent = [(90, 9.0, 30.0, -1), (10, 1.0, 5.0, 0), (110, 3.0, 15.0, 0)]
+    spent = [(90, 9.0, 30.0, -1), (10, 1.0, 5.0, 0), (110, 3.0, 15.0, 0), (10, 3.5, 5.0, 1), (110, 3.0, 15.0, 1)]
     runs = [
         {"contender": "sash", "rows": rows, "seconds": seconds, "cpu_seconds": cpu, "repeat": repeat}
         for rows, seconds, cpu, repeat in spent
