@@ -30,6 +30,7 @@ from sash_experiments.machine import facts
 from scalability_places import Place, cluster, has_image, local
 from scalability_runs import MARK, WARM
 from scalability_tables import Results
+from tables import insert
 
 HERE = Path(__file__).parent
 FIELDS = [
@@ -144,6 +145,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--output", type=Path, help="default: results/scalability.csv, or build/ if not all is run")
     parser.add_argument("--again", action="store_true", help="put what is run in the place of the same in the output")
     parser.add_argument("--table", type=Path, help="print the tables of this CSV file and measure nothing")
+    parser.add_argument("--page", type=Path, help="also put the tables into this page")
     return parser.parse_args()
 
 
@@ -179,7 +181,10 @@ def main() -> None:
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))  # so that no cluster is left behind
     path = options.table or run(options)
-    print("\n".join(Results.read(path).tables()))
+    text = "\n".join(Results.read(path).tables())
+    print(text)
+    if options.page:
+        insert(text, options.page, "scalability")
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def main() -> None:
         work(name, 100)  # loads classes and compiles kernels
     for run in runs(options.contenders, options.repeats):
         if run.repeat != WARM:
-            told(Run(run.contender, few(run.contender, options.keys, options.range), run.repeat), work)
-        told(run, work)
+            told(Run(run.contender, few(run.contender, options.keys, options.range), run.repeat), work, options.pause)
+        told(run, work, options.pause)
 
 
 if __name__ == "__main__":

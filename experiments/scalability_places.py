@@ -109,7 +109,7 @@ class Cluster:
 
     def driver(self, arguments: list[str]) -> list[str]:
         settings = [word for setting in SETTINGS[self._engine] for word in ("--setting", setting)]
-        script = [f"{CODE}/scalability_{self._engine}.py", "--data", DATA, *settings, *arguments]
+        script = [f"{CODE}/scalability_{self._engine}.py", "--data", DATA, "--pause", "3", *settings, *arguments]
         return ["docker", "exec", self._client, "job", self._engine, *script]
 
     def cpu(self) -> float:

@@ -36,6 +36,7 @@ def arguments(description: str | None) -> argparse.Namespace:
     parser.add_argument("--keys", type=int, default=84)
     parser.add_argument("--range", type=int, default=2**10)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--pause", type=float, default=0.2, help="seconds that it takes to read the CPU clocks")
     parser.add_argument("--data", help="where to keep files that all nodes see")
     parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the engine")
     parser.add_argument("contenders", nargs="+", metavar="NAME=ROWS")
@@ -53,11 +54,11 @@ def runs(contenders: dict[str, int], repeats: int) -> Iterator[Run]:
                 yield Run(name, rows, repeat)
 
 
-def told(run: Run, work: Callable[[str, int], object]) -> None:
+def told(run: Run, work: Callable[[str, int], object], pause: float) -> None:
     """Make a run, and tell when it begins and that it has ended."""
     print(MARK + json.dumps(asdict(run)), flush=True)
-    time.sleep(0.2)  # the clocks are read
+    time.sleep(pause)  # the clocks are read
     begin = time.perf_counter()
     work(run.contender, run.rows)
     print(MARK + json.dumps({**asdict(run), "seconds": time.perf_counter() - begin}), flush=True)
-    time.sleep(0.2)
+    time.sleep(pause)

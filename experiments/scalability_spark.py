@@ -101,7 +101,7 @@ def main() -> None:
         if name not in PLAIN:
             work(name, rows)  # plans, classes and kernels, and Python workers
     for run in runs(options.contenders, options.repeats):
-        told(run, work)
+        told(run, work, options.pause)
     spark.stop()
 
 
