@@ -198,7 +198,10 @@ def test_the_columns_of_results() -> None:
         ({"aggregates": {"s": sash.Sum("plug")}}, "aggregate 's': .*cannot aggregate.* 'plug' is string"),
         ({"aggregates": {"s": sash.Max("ts.hour")}}, "column 'ts.hour' is not in 'ts', which is no structure but time"),
         ({"key": "m"}, "key column 'm' is map<int,int>"),
-        ({"windows": sash.tumbling("1500ns")}, "in microseconds: a window of 1500 ns"),
+        (
+            {"windows": sash.tumbling("1500ns")},
+            "1500 ns has ends that it cannot tell; make it one of whole microseconds",
+        ),
     ],
 )
 def test_what_is_refused(wrong: dict[str, Any], message: str) -> None:
