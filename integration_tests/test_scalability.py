@@ -28,9 +28,12 @@ def test_contenders_on_spark_agree(spark: SparkSession, tmp_path: Path) -> None:
     }
     assert len(found["sash"]) == 3_000 - 5 * 63
     assert found["sash"] == found["van Herk in SQL"] == found["rowsBetween"]
-    windows = module.time_windows(5)(frame, 8)  # of 40 readings, a millisecond apart
-    assert sum(row["count"] for row in windows.groupBy("window").count().collect()) == windows.count()
-    assert windows.select("window").distinct().count() == 3_000 // 5 + 8 - 1
+    readings = [(row["plug"], row["ts"], row["load"]) for row in frame.collect()]
+    found_windows = module.time_windows(5)(frame, 8).select("plug", "window.start", "window.end", "peak").collect()
+    for plug, start, end, peak in found_windows[::50]:  # of 40 readings, a millisecond apart
+        assert (end - start).total_seconds() == 0.04
+        assert peak == max(load for key, ts, load in readings if key == plug and start <= ts < end)
+    assert len({row["start"] for row in found_windows}) == 3_000 // 5 + 8 - 1
 
 
 def test_contenders_take_turns_and_the_plain_ones_are_run_once() -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ class Closing(NamedTuple):
     """What it adds up to, if that is known already."""
 
 
-class Watch:
+class Watch(ABC):
     """What the watches share: the window's number in the query, its state, and the lane's slices."""
 
     due: Any = -math.inf
@@ -42,17 +43,17 @@ class Watch:
         self.state = state
         self.slices = slices
 
+    @abstractmethod
     def fire(self, upto: Any) -> Iterator[Closing]:
         """The windows that are complete when the watermark goes to ``upto``, and have not been given."""
-        raise NotImplementedError
 
+    @abstractmethod
     def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         """The windows up to the watermark that a late tuple has changed; it is in its slice already."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep_from(self, horizon: Any) -> int:
         """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
-        raise NotImplementedError
 
     def forget(self, horizon: Any) -> None:
         """Drop what is known of windows that can change no more."""
