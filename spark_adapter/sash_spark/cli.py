@@ -7,6 +7,7 @@ those that every engine sees. Among equal times, and without a time, rows are ta
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -98,19 +99,22 @@ def _session(job: Job) -> SparkSession:
 
 
 def _folder(job: Job) -> Path:
-    """Files that Spark reads, under names that sort as the files do."""
+    """Files that Spark reads: a batch in the order of their names, a stream in that of their times."""
     folder, schema = job.scratch / "in", in_micros(job.source.schema)
     folder.mkdir()
+    times = [file.stat().st_mtime_ns // 10**6 for file in job.source.files]
+    # Spark sees the time of a link's file. A stream's files are in that order already, unless two times are the same.
+    linked = not job.streaming or len(set(times)) == len(times)
     for number, file in enumerate(job.source.files):
         target = folder / f"{number:08d}.parquet"
         if job.source.format == "parquet" and schema == job.source.schema:
-            target.symlink_to(file.resolve())
+            target.symlink_to(file.resolve()) if linked else shutil.copyfile(file, target)
         else:
             with pq.ParquetWriter(target, schema) as writer:
                 for table in job.source.tables_of(file):
                     writer.write_table(_cast(table, schema))
-        moment = 10**9 + number  # a stream takes files in the order of their times
-        os.utime(target, (moment, moment), follow_symlinks=False)
+        if not target.is_symlink():
+            os.utime(target, (10**9 + number, 10**9 + number))
     return folder
 
 
