@@ -24,7 +24,7 @@ from sash_spark.columns import Columns
 from sash_spark.paths import find
 from sash_spark.schema import checked
 from sash_spark.sorting import in_order
-from sash_spark.worker import check_python, keep_import_caches
+from sash_spark.worker import check_python, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -73,7 +73,7 @@ class Worker:
         self.query, self.schema, self.rows = query, schema, rows
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keep_import_caches()
+        settle()
         running = Running(self.query, self.schema)
         names = list(self.query.columns or ["c0"])
         for batch in gathered(batches, self.rows):

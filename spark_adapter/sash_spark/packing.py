@@ -18,7 +18,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark import TaskContext
 
 from sash_spark.batch import gathered
-from sash_spark.worker import keep_import_caches
+from sash_spark.worker import settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,7 @@ class Pack:
         self.schema, self.rows = schema, rows
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keep_import_caches()
+        settle()
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         for piece, batch in enumerate(gathered(batches, self.rows)):
@@ -121,7 +121,7 @@ class Unpack:
         self.schema = schema
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        keep_import_caches()
+        settle()
         for batch in batches:
             for blob in batch.column(0):
                 yield pa.ipc.read_record_batch(blob.as_buffer(), self.schema)

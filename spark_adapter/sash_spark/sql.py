@@ -24,7 +24,7 @@ from sash_spark.batch import Running
 from sash_spark.columns import arrow_schema
 from sash_spark.paths import find, path_of, quoted
 from sash_spark.schema import checked
-from sash_spark.worker import keep_import_caches
+from sash_spark.worker import settle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,7 +44,7 @@ def register(spark: SparkSession, queries: Mapping[str, Query] | None = None, na
 
     class Sash:
         def __init__(self, plan: _Plan | None = None) -> None:
-            keep_import_caches()
+            settle()
             self._rows = None if plan is None else _Rows(plan)
 
         @staticmethod

@@ -17,7 +17,7 @@ from sash_spark.columns import Columns, array_of, arrow_schema
 from sash_spark.packing import in_order, pieces, rows_of
 from sash_spark.state import loaded, saved
 from sash_spark.timers import Clock
-from sash_spark.worker import keep_import_caches
+from sash_spark.worker import settle
 
 __all__ = ["COUNTS", "GIVEN", "Bucket"]
 
@@ -76,7 +76,7 @@ class Bucket:
         """What ``applyInPandasWithState`` calls for each bucket that has rows or whose timer is due."""
 
         def work(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
-            keep_import_caches()
+            settle()
             (number,), watermark = key, state.getCurrentWatermarkMs() if self.clock.time is not None else 0
             op = loaded(state, self.query, self.run, number)
             before = op.metrics

@@ -18,7 +18,7 @@ from sash.keyed import KeyedOperator
 from sash_spark.sizes import warn_large
 from sash_spark.state import kept, remember
 from sash_spark.streaming_buckets import Bucket
-from sash_spark.worker import keep_import_caches
+from sash_spark.worker import settle
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class Parts(StatefulProcessor):
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Spark's: what the state is."""
-        keep_import_caches()
+        settle()
         self._handle = handle
         self._header = handle.getValueState("header", self.schema)
         self._blocks = handle.getMapState("blocks", BLOCK_KEY, BLOCK_VALUE)
