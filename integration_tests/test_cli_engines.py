@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -120,3 +122,21 @@ def test_a_row_that_spark_cannot_take_is_one_sentence(
     assert main(["run", "--query", str(query), "--input", str(data), "--engine", "spark"]) == 1
     said = capsys.readouterr().err
     assert "'x'" in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("home", [None, "/nowhere"], ids=["a Spark", "no Java"])
+def test_a_spark_of_its_own_says_nothing_and_one_that_does_not_start_one_sentence(
+    tmp_path: Path, folder: Path, home: str | None
+) -> None:
+    (tmp_path / "q.toml").write_text(QUERIES["times"], encoding="utf-8")
+    command = ["run", "--query", "q.toml", "--input", "in", "--output", "out.csv", "--engine", "spark"]
+    environment = os.environ | ({} if home is None else {"JAVA_HOME": home})
+    done = subprocess.run(
+        [sys.executable, "-m", "sash.cli", *command], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    said = [line.partition(" ")[0] for line in done.stderr.splitlines()]
+    if home is None:
+        assert (done.returncode, said) == (0, ["rows", "rows", "late", "state", "time"])
+    else:
+        assert (done.returncode, said) == (2, ["sash:"])
+        assert "needs Java 17" in done.stderr and "/nowhere/bin/java" in done.stderr

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from sash.cli.engines import Job
 from sash.cli.errors import DataError, UsageError
 from sash.cli.files import in_micros
 from sash_spark.columns import Columns, array_of, arrow_schema
+from sash_spark.local import session
 from sash_spark.state import read_state
 
 if TYPE_CHECKING:
@@ -33,12 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _ORDER = ("__sash_file", "__sash_row")
-_QUIET = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-"""
 
 
 def run(job: Job) -> Iterator[Any]:
@@ -72,30 +66,13 @@ def _left(spark: SparkSession, job: Job) -> Iterator[Any]:
 
 
 def _session(job: Job) -> SparkSession:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        return running
-    tasks = job.parallelism or os.cpu_count() or 1
-    log = job.scratch / "log4j2.properties"
-    log.write_text(_QUIET, encoding="utf-8")
-    builder = (
-        SparkSession.builder.appName("sash run")
-        .master(os.environ.get("SPARK_MASTER", f"local[{tasks}]"))
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", tasks)
-        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-        .config("spark.ui.enabled", False)
-        .config("spark.ui.showConsoleProgress", False)
-        .config("spark.driver.extraJavaOptions", f"-Dlog4j.configurationFile={log}")
-    )
-    if "SPARK_MASTER" not in os.environ:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    log = job.scratch / "spark.log"
     try:
-        return builder.getOrCreate()
+        return session("sash run", job.parallelism or os.cpu_count() or 1, log)
     except PySparkRuntimeError as error:
-        raise UsageError(f"Spark does not start; it needs Java 17 or newer in JAVA_HOME or on PATH: {error}") from error
+        said = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
+        why = next((line for line in said if line and not line.startswith("WARNING")), str(error))
+        raise UsageError(f"Spark does not start; it needs Java 17 or newer in JAVA_HOME or on PATH: {why}") from error
 
 
 def _folder(job: Job) -> Path:
