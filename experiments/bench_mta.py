@@ -17,13 +17,10 @@ import csv
 import gc
 import json
 import math
-import os
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -33,6 +30,7 @@ from mta_contenders import ALL, Places, enforcer, made, sized
 from mta_tables import FIELDS, report
 from sash.aggregations.together import Together
 from sash.aggregators import DABA
+from sash_experiments.machine import facts
 
 RESULTS = Path(__file__).parent / "results"
 CHUNK = 1 << 12  # values that are inserted at once while a window is filled
@@ -217,6 +215,8 @@ EXPERIMENTS: dict[str, Callable[[argparse.Namespace, Places], Iterator[Row]]] = 
 
 
 def measure(options: argparse.Namespace) -> None:
+    server = subprocess.run(["redis-server", "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
+    about = facts(["sash", "lmdb", "rocksdict", "redis"], **{"redis-server": server.removeprefix("v=")})
     wanted = [name for number, name in enumerate(EXPERIMENTS, 1) if number in options.only]
     rows: list[dict[str, str]] = []
     if options.output.exists():
@@ -232,10 +232,6 @@ def measure(options: argparse.Namespace) -> None:
                 writer.writerow({"experiment": name} | row)
                 file.flush()
                 print("  " + ", ".join(f"{key} {value}" for key, value in ({"": name} | row).items()), file=sys.stderr)
-    packages = {name: version(name) for name in ("sash", "lmdb", "rocksdict", "redis")}
-    server = subprocess.run(["redis-server", "--version"], capture_output=True, text=True, check=True).stdout.split()[2]
-    about = {"python": platform.python_version(), "machine": platform.machine(), "cores": os.cpu_count()}
-    about |= {"load": round(os.getloadavg()[1], 1), "packages": packages, "redis-server": server.removeprefix("v=")}
     options.output.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n")
 
 

@@ -61,9 +61,9 @@ def _table(title: str, found: Cells, style: str = "{:.1f}") -> Iterator[str]:
 
 def _text(rows: list[Row], path: Path) -> Iterator[str]:
     about = json.loads(path.with_suffix(".json").read_text())
-    packages = ", ".join(f"{name} {number}" for name, number in about["packages"].items())
-    yield f"Python {about['python']}; {packages}, redis-server {about['redis-server']}."
-    yield f"{about['cores']} cores; when the measurement ended, {about['load']} programs wanted to run on them."
+    packages = ", ".join(f"{name} {about[name]}" for name in ("lmdb", "rocksdict", "redis", "redis-server"))
+    yield f"{about['date']}; Python {about['python']}, sash {about['sash']}, {packages}."
+    yield f"{about['processor']}, {about['cores']} cores; {about['load_before']} programs wanted to run on them before."
     slide = "a value comes, the policy lets one go, the result is asked for: mean, µs"
     yield from _table(f"Windows of constant size: {slide}", cells(rows, "latency", "n", "mean_us"))
     yield from _table("The worst of these, µs", cells(rows, "latency", "n", "worst_us"), "{:.0f}")

@@ -71,6 +71,7 @@ def test_original_data_is_taken_where_there_is_some(tmp_path: Path) -> None:
         assert json.loads((tmp_path / f"{name}.smoke.json").read_text())["original_data"] is True
     folders = ["--results", str(tmp_path), "--data-dir", str(tmp_path / "no")]
     assert main(["experiment", "run", "pba-fig5", "--scale", "smoke", *folders]) == 1
+    assert main(["experiment", "run", "ra-fig6", "--scale", "smoke", *folders]) == 2  # it reads none
     assert not list(tmp_path.glob("*.part"))
 
 

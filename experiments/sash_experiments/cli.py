@@ -69,6 +69,9 @@ def _run(options: argparse.Namespace) -> None:
         if not registry.measured_by(experiment):
             raise UsageError(f"{experiment.name} is measured by a benchmark: run {experiment.bench}")
     wanted = {each.name: each for experiment in chosen for each in registry.measured_by(experiment)}
+    if options.data_dir is not None and not any(map(registry.reads_original, wanted.values())):
+        readers = ", ".join(name for name, each in registry.EXPERIMENTS.items() if registry.reads_original(each))
+        raise UsageError(f"nothing that is run reads --data-dir: leave it out, or run one of {readers}")
     for experiment in wanted.values():
         begin, count = time.monotonic(), 0
         for count, row in enumerate(registry.run(experiment, options.scale, _folder(options), options.data_dir), 1):

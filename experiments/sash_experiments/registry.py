@@ -12,7 +12,7 @@ from sash_experiments.experiment import SCALES, Experiment, Scale
 from sash_experiments.machine import facts
 from sash_experiments.raw import Measured, Results, load, saving
 
-__all__ = ["EXPERIMENTS", "find", "measured_by", "results_folder", "run", "stored"]
+__all__ = ["EXPERIMENTS", "find", "measured_by", "reads_original", "results_folder", "run", "stored"]
 
 _PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
 _REACTIVE = [*reactive.EXPERIMENTS, *arasu_widom.EXPERIMENTS]
@@ -46,10 +46,15 @@ def run(
     if experiment.measure is None:
         raise ValueError(f"{experiment.name} is not measured by itself: {experiment.gap or experiment.bench}")
     sizes, more = experiment.sizes[scale], {}
-    if data_dir is not None and "data_dir" in inspect.signature(experiment.measure).parameters:
+    if data_dir is not None and reads_original(experiment):
         more = {"data_dir": data_dir}
     about = facts(experiment=experiment.name, scale=scale, sizes=sizes, original_data=bool(more))
     yield from saving(_path(experiment, scale, folder), experiment.measure(**sizes, **more), about)
+
+
+def reads_original(experiment: Experiment) -> bool:
+    """Whether it is measured on an original data set, where there is one."""
+    return experiment.measure is not None and "data_dir" in inspect.signature(experiment.measure).parameters
 
 
 def measured_by(experiment: Experiment) -> list[Experiment]:
