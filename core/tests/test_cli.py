@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,33 @@ def test_ends_at_times_and_at_positions_are_structures(tmp_path: Path, ran: Ran,
     first = next(row for row in rows if row["window"] == "minute")
     assert first["n"] == 140 and first["window_end"]["position"] is None and first["window_end"]["ts"].second == 10
     assert len(rows) == 3 + 101
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
+@pytest.mark.parametrize(
+    ("columns", "window", "end"),
+    [
+        (
+            {"at": [date(2024, 1, 1), date(2024, 1, 2)]},
+            'time = "at"\nwindows.w = { type = "sliding", range = "36h", slide = "12h" }',
+            datetime(2024, 1, 1, 12),
+        ),
+        ({"at": [1, 2]}, 'windows.w = { type = "sliding", range = 2.5, slide = 0.5, on = "at" }', 1.5),
+    ],
+    ids=["half days", "fractions"],
+)
+def test_ends_between_values_of_the_column_are_told_beside_positions(
+    tmp_path: Path, ran: Ran, streaming: list[str], columns: dict[str, Any], window: str, end: Any
+) -> None:
+    query, out = tmp_path / "q.toml", tmp_path / "out.parquet"
+    query.write_text(
+        f'{window}\nwindows.n = {{ type = "sliding", range = 1 }}\naggregates.n = {{ function = "Count" }}'
+    )
+    pq.write_table(pa.table(columns), tmp_path / "in.parquet")
+    code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", out, *streaming)
+    assert code == 0, said
+    rows = [row for row in pq.read_table(out).to_pylist() if row["window"] == "w"]
+    assert min(row["window_end"]["at"] for row in rows) == end
 
 
 def test_explain_tells_the_plan(query: Path, ran: Ran) -> None:

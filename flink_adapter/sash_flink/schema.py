@@ -8,7 +8,8 @@ from difflib import get_close_matches
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
-from sash.ends import Kind, check_order, end_columns, end_kind
+from sash.arrowends import end_types, kind_of
+from sash.ends import check_order
 from sash.lanes import Lane
 from sash.resulttypes import result_type
 from sash_flink.types import resulting, samples
@@ -69,17 +70,7 @@ def _check_order(query: Query, lane: Lane, schema: pa.Schema) -> None:
     if lane.order is not None:
         kind = find(schema, lane.order)
         tick = _TICKS[kind.unit] if pa.types.is_timestamp(kind) else 1000
-        check_order(query, lane, _kind(kind), str(kind), tick)
-
-
-def _kind(kind: pa.DataType) -> Kind | None:
-    if pa.types.is_timestamp(kind):
-        return "timestamp"
-    if pa.types.is_date(kind):
-        return "date"
-    if pa.types.is_integer(kind):
-        return "whole"
-    return "number" if pa.types.is_floating(kind) else None
+        check_order(query, lane, kind_of(kind), str(kind), tick)
 
 
 def _window_type(query: Query, schema: pa.Schema) -> pa.DataType:
@@ -87,19 +78,7 @@ def _window_type(query: Query, schema: pa.Schema) -> pa.DataType:
 
     Where windows of one query differ in this, a structure with a field for each: the others are null.
     """
-    kinds = {
-        name: pa.int64() if lane is None else _end_type(query, lane, find(schema, name))
-        for name, lane in end_columns(query).items()
-    }
+    kinds = end_types(query, schema)
     if len(set(kinds.values())) == 1:
         return next(iter(kinds.values()))
     return pa.struct(list(kinds.items()))
-
-
-def _end_type(query: Query, lane: Lane, kind: pa.DataType) -> pa.DataType:
-    given = _kind(kind)
-    assert given is not None  # by _check_order
-    found = end_kind(query, lane, given)
-    if found in ("timestamp", "date"):
-        return kind if found == given else pa.timestamp("us")
-    return pa.int64() if found == "whole" else pa.float64()

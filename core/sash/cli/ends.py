@@ -22,27 +22,21 @@ def parts(query: Query) -> dict[str, Query]:
     return {kind: query.using(windows={name: query.named[name] for name in each}) for kind, each in names.items()}
 
 
-def with_structures(table: Any, kind: str, kinds: list[str], schema: Any) -> Any:
-    """The results of the windows that end at ``kind``, with ends that have a field for each of ``kinds``."""
-    pa = arrow()
-    types = {each: _end_type(each, schema) for each in kinds}
+def with_structures(table: Any, kind: str, query: Query, schema: Any) -> Any:
+    """The results of those windows of a query that end at ``kind``, with ends that have a field for each kind.
+
+    ``schema`` is that of the rows. Where all ends are of one type, they are as they were.
+    """
+    from sash.arrowends import end_types
+
+    pa, types = arrow(), end_types(query, in_micros(schema))
     if len(set(types.values())) == 1:
         return table
     table = table.replace_schema_metadata()
     for name in ("window_start", "window_end"):
         place = table.schema.get_field_index(name)
         ends = table.column(place).cast(types[kind]).combine_chunks()
-        fields = [ends if each == kind else pa.nulls(len(table), types[each]) for each in kinds]
-        made = pa.StructArray.from_arrays(fields, fields=[pa.field(each, types[each]) for each in kinds])
+        fields = [ends if each == kind else pa.nulls(len(table), types[each]) for each in types]
+        made = pa.StructArray.from_arrays(fields, fields=[pa.field(*each) for each in types.items()])
         table = table.set_column(place, name, made)
     return table
-
-
-def _end_type(kind: str, schema: Any) -> Any:
-    pa = arrow()
-    if kind == POSITION:
-        return pa.int64()
-    found = in_micros(schema).field(kind).type
-    if pa.types.is_timestamp(found) or pa.types.is_date(found):
-        return found
-    return pa.int64() if pa.types.is_integer(found) else pa.float64()

@@ -24,9 +24,8 @@ def _batch(job: Job) -> Iterator[Any]:
     table = job.source.table()
     job.tally.rows_in, job.tally.doing = len(table), "computing"
     job.tally.late = 0  # all rows are there: nothing is late
-    queries = parts(job.query)
-    for kind, query in queries.items():
-        yield with_structures(run_all(query, table), kind, list(queries), table.schema)
+    for kind, query in parts(job.query).items():
+        yield with_structures(run_all(query, table), kind, job.query, table.schema)
 
 
 def _stream(job: Job) -> Iterator[Any]:
@@ -36,9 +35,9 @@ def _stream(job: Job) -> Iterator[Any]:
     job.tally.doing = "streaming"
     for table in chain([empty], job.source.tables()):
         for kind, operator in operators.items():
-            yield with_structures(operator.process_batch(table), kind, list(operators), table.schema)
+            yield with_structures(operator.process_batch(table), kind, job.query, table.schema)
         job.tally.rows_in += len(table)
         job.tally.late = max(operator.metrics["late_dropped"] for operator in operators.values())
     job.tally.state_bytes = sum(len(operator.snapshot(trusted=True)) for operator in operators.values())
     for kind, operator in operators.items():
-        yield with_structures(operator.close(like=empty), kind, list(operators), empty.schema)
+        yield with_structures(operator.close(like=empty), kind, job.query, empty.schema)
