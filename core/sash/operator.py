@@ -236,14 +236,35 @@ class Operator:
         >>> op.process({"t": 3}), op.next_timer()
         ([], 10)
         """
-        lanes = {each.lane.order: each for each in self._lanes if each.lane.order is not None}
-        order = self.query.time if self.query.time in lanes else next(iter(lanes), None)
+        order = self._timed()
         if order is None or order not in self._codecs:
             return None
+        (lane,) = [each for each in self._lanes if each.lane.order == order]
         from sash.slicing.keyed_timers import next_of_rows  # brings Numba: only when it is needed
 
-        time = next_of_rows(lanes[order].rows())
+        time = next_of_rows(lane.rows())
         return time if time is None or math.isinf(time) else self._codecs[order].from_inside(time)
+
+    @property
+    def newest(self) -> Any:
+        """The latest time of a tuple in the order of :meth:`next_timer`; None: there is none. O(1).
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()}))
+        >>> op.process({"t": 3}), op.newest
+        ([], 3)
+        """
+        order = self._timed()
+        if order is None or order not in self._codecs:
+            return None
+        (lane,) = [each for each in self._lanes if each.lane.order == order]
+        time = lane.rows().newest
+        return None if time is None else self._codecs[order].from_inside(time)
+
+    def _timed(self) -> str | None:
+        """The column by which time passes: the query's time, or the first that windows are on."""
+        orders = [each.lane.order for each in self._lanes if each.lane.order is not None]
+        return self.query.time if self.query.time in orders else next(iter(orders), None)
 
     # what it has done and what it holds
 
