@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.datastream import RuntimeContext
 
 from sash import Query
 from sash.arrowcolumns import Columns, array_of
@@ -14,6 +15,7 @@ from sash.keyed import KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
+from sash_flink.worker import spare_the_loaded
 
 __all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "sent"]
 
@@ -31,6 +33,11 @@ class PackedFunction(StatefulFunction):
     def __init__(self, query: Query, schema: pa.Schema, results: pa.Schema, **options: Any) -> None:
         super().__init__(query, schema, **options)
         self.results = results
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Start."""
+        super().open(runtime_context)
+        spare_the_loaded()
 
     def made(self, snapshot: bytes | None) -> KeyedOperator:
         """An operator, new or from a snapshot."""

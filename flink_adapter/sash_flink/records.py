@@ -14,6 +14,7 @@ from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
 from sash_flink.values import reader, writer
+from sash_flink.worker import spare_the_loaded
 
 __all__ = ["WindowOperatorFunction"]
 
@@ -47,8 +48,9 @@ class WindowOperatorFunction(StatefulFunction):
         self._writers = [(field.name, writer(field.type)) for field in list(self.results)[keys:]]
         self._ends = self.results.field("window_end").type
         self._mixed = pa.types.is_struct(self._ends)
-        self.made(None).warm_up()  # what is compiled is so before the first record comes
         self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
+        self.made(None).warm_up()  # what is compiled is so before the first record comes
+        spare_the_loaded()
 
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
         """The watermark and the record."""
