@@ -71,11 +71,14 @@ class Bundle:
         self._whole: Aggregation = self.parts[0] if self._single else Together(self.parts)
         self.merging = Merging(self._whole)
         self.combine = self.merging.combine
-
-    def lift(self, values: Values) -> Any:
+        self.lift: Callable[[Values], Any] = self._lift_one() if self._single else self._lift_all
         """The partial of a row."""
-        if self._single:
-            return self._whole.lift(self._readers[0](values))
+
+    def _lift_one(self) -> Callable[[Values], Any]:
+        lift, read = self._whole.lift, self._readers[0]
+        return lambda values: lift(read(values))
+
+    def _lift_all(self, values: Values) -> Any:
         return self._whole.lift([read(values) for read in self._readers])
 
     def fold(self, rows: Sequence[Values]) -> Any:
