@@ -68,7 +68,7 @@ class PackedFunction(StatefulFunction):
             table = pa.table({"": pa.nulls(_length(records))})
         else:
             table = table.cast(self.schema)
-        self.metrics.count("rows", len(table))
+        self.metrics.counts["rows"] += len(table)
         return list(self._taken(live, table))
 
     def _taken(self, live: Live, table: pa.Table) -> Iterator[bytes]:
@@ -76,7 +76,7 @@ class PackedFunction(StatefulFunction):
             outcomes = live.op.process_outcomes(table)
         except BAD as error:
             if len(table) == 1:
-                self.metrics.count("rejected", 1)
+                self.metrics.counts["rejected"] += 1
                 reason = pa.array([str(error)], pa.string())
                 yield sent(REJECTED, table.append_column("reason", reason).to_batches())
                 return
@@ -86,7 +86,7 @@ class PackedFunction(StatefulFunction):
             return
         yield from self._results(outcomes)
         if len(live.op.dropped):
-            self.metrics.count("late", len(live.op.dropped))
+            self.metrics.counts["late"] += len(live.op.dropped)
             rows = table.take(pa.array(np.asarray(live.op.dropped)))
             yield sent(LATE, rows.to_batches())
 
@@ -99,7 +99,7 @@ class PackedFunction(StatefulFunction):
         )
         columns = Columns(self.query, self.results)
         batches = [columns.batch(each, keys) for each in outcomes.lanes if len(each)]
-        self.metrics.count("results", sum(map(len, batches)))
+        self.metrics.counts["results"] += sum(map(len, batches))
         return [sent(RESULTS, batches)]
 
 
