@@ -5,6 +5,8 @@ W[4, 2]   0  1 │ 2  3 │ 4  5 │ 6     even ones begin a slice, odd ones end
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -190,6 +192,22 @@ def test_windows_come_and_go() -> None:
     found += [row for x in values[20:] for row in op.process({"x": x})]
     assert [row["a"] for row in found if row["window"] == "short"] == [sum(w) for w in count_windows(values, 3)]
     assert [row["a"] for row in found if row["window"] == "long"] == [sum(w) for w in count_windows(values[10:20], 5)]
+
+
+@pytest.mark.parametrize("more", [{}, {"b": sash.Sum("x")}])
+def test_an_operator_that_nobody_needs_is_gone_at_once(more: dict[str, sash.Aggregation]) -> None:
+    """Without Python's search for cycles, which would walk through all its slices."""
+    op = sash.Operator(sash.Query(windows=sash.sliding(8), aggregates={"a": sash.Max("x"), **more}))
+    for row in rows(300):
+        op.process(row)
+    assert is_steady(op)
+    held = weakref.ref(op._lanes[0].rows().slicer)
+    gc.disable()
+    try:
+        del op
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -71,15 +71,8 @@ class Bundle:
         self._whole: Aggregation = self.parts[0] if self._single else Together(self.parts)
         self.merging = Merging(self._whole)
         self.combine = self.merging.combine
-        self.lift: Callable[[Values], Any] = self._lift_one() if self._single else self._lift_all
+        self.lift = _lifter(self._whole.lift, self._readers)
         """The partial of a row."""
-
-    def _lift_one(self) -> Callable[[Values], Any]:
-        lift, read = self._whole.lift, self._readers[0]
-        return lambda values: lift(read(values))
-
-    def _lift_all(self, values: Values) -> Any:
-        return self._whole.lift([read(values) for read in self._readers])
 
     def fold(self, rows: Sequence[Values]) -> Any:
         """The partial of rows, in order."""
@@ -125,6 +118,13 @@ class Bundle:
     def join(self, partials: tuple[Any, ...]) -> Any:
         """The partial whose parts are these."""
         return partials[0] if self._single else partials
+
+
+def _lifter(lift: Callable[[Any], Any], readers: list[Callable[[Values], Any]]) -> Callable[[Values], Any]:
+    if len(readers) == 1:
+        (read,) = readers
+        return lambda values: lift(read(values))
+    return lambda values: lift([read(values) for read in readers])
 
 
 def _reader(places: list[int]) -> Callable[[Values], Any]:

@@ -97,7 +97,7 @@ class RowLane:
             time = slicer.accepted
         if self._open is not None and self._takes(self._open, time, values):
             return []
-        if self._steady is not None and (found := self._steady.take(values)) is not None:
+        if self._steady is not None and (found := self._steady.take(self, values)) is not None:
             return found
         late = self.watermark is not None and time < self.watermark
         if late and time < self.watermark - self.lane.lateness:

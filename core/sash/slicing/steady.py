@@ -30,10 +30,14 @@ __all__ = ["Steady"]
 
 
 class Steady:
-    """Takes tuples that begin or end a slice. Made anew whenever a lane's slices changed other than by a tuple."""
+    """Takes tuples that begin or end a slice. Made anew whenever a lane's slices changed other than by a tuple.
+
+    It does not hold the lane, which holds it: an operator that nobody needs any more is gone at once, not when Python
+    looks for cycles.
+    """
 
     def __init__(self, lane: RowLane, watch: CountWatch, window: CountWindow, store: Chunks) -> None:
-        self._lane, self._watch, self._store = lane, watch, store
+        self._watch, self._watches, self._totals, self._store = watch, lane.watches, lane.totals, store
         self._slicer, self._slices = lane.slicer, lane.slicer.slices
         self._slide, self._most = window.slide, window.range // window.slide
         self._lift, self._combine, self._lower = lane.bundle.lift, lane.bundle.combine, lane.bundle.lower
@@ -51,7 +55,7 @@ class Steady:
             return None
         return Steady(lane, watch, watch.window, store)
 
-    def take(self, values: Values) -> list[Result] | None:
+    def take(self, lane: RowLane, values: Values) -> list[Result] | None:
         """The results of a tuple; None: it is for the lane itself to take, nothing has been done."""
         slicer, slices, watch = self._slicer, self._slices, self._watch
         pieces = slices.all
@@ -63,12 +67,12 @@ class Steady:
         high = len(pieces) + begins
         try:
             if slices.sealed < high - 1:
-                self._lane.totals.seal(high - 1)  # what is before the last one is final
+                self._totals.seal(high - 1)  # what is before the last one is final
             if not begins:
                 partial = self._combine(pieces[-1].partial, partial)
             found = [self._closed(partial, high)] if closes else []
         except BaseException:
-            self._lane.prepare()
+            lane.prepare()
             raise
         if begins:
             made = Slice(slices.next_key(), position, position, partial, math.inf, None)
@@ -80,10 +84,10 @@ class Steady:
             last.count += 1
         if closes:
             slices.sealed = high
-            self._lane.watches.slid()
+            self._watches.slid()
         slicer.newest = position
         slicer.accepted = position + 1
-        self._lane.taken(position + 1, found, begins and self._slide > 1)
+        lane.taken(position + 1, found, begins and self._slide > 1)
         return found
 
     def _closed(self, partial: object, high: int) -> Result:
@@ -93,5 +97,5 @@ class Steady:
         low = max(high - self._most, 0)
         if low < len(pieces) and pieces[low].position != start:  # one was cut where a snapshot was taken
             low = self._slices.at(start)
-        base = self._lane.totals.base
+        base = self._totals.base
         return Result(0, start, self._watch.due, 0, self._lower(store.total(low + base, high + base)))
