@@ -27,6 +27,7 @@ from pyflink.datastream import DataStream
 import sash
 from sash.aggregators.pool import WAITING
 from sash_flink import WindowOperatorFunction
+from sash_flink.clock import END
 
 __all__ = ["ALGORITHMS", "timed_stream"]
 
@@ -45,7 +46,10 @@ class AtOnce(Executor):
 
 
 class Timed(WindowOperatorFunction):
-    """Writes the seconds of each record, by both clocks, into a file when it is closed."""
+    """Writes the seconds of each record, by both clocks, into a file at the end of the input.
+
+    Not when it is closed: Flink may end a worker before it has been.
+    """
 
     def __init__(self, algorithm: str, path: Path, *rest: Any, **options: Any) -> None:
         super().__init__(*rest, **options)
@@ -71,10 +75,11 @@ class Timed(WindowOperatorFunction):
         self.seconds.append((perf_counter() - wall, own))
         return results
 
-    def close(self) -> None:
-        """End."""
-        super().close()
-        np.save(self.path, np.array(self.seconds))
+    def advanced(self, live: Any, watermark: int) -> list[Any]:
+        """Go on in time; at the end write what was seen: of the only key."""
+        if watermark == END:
+            np.save(self.path, np.array(self.seconds))
+        return super().advanced(live, watermark)
 
 
 def timed_stream(stream: DataStream, aggregation: sash.Aggregation, n: int, algorithm: str, path: Path) -> DataStream:

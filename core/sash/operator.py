@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,7 @@ class Operator:
         self.query = query
         self._lanes = [Engines(query, planned, moves_watermark(self._own, planned.lane)) for planned in self.plan.lanes]
         self._values = query.values
+        self._orders = [each.lane.order for each in self._lanes]
         self._output = Output(query)
 
     def warm_up(self) -> None:
@@ -69,17 +70,20 @@ class Operator:
 
     def process(self, row: Mapping[str, Any]) -> list[Row]:
         """Take a tuple; the results that it brings."""
-        self._refuse_closed()
+        if self._closed:
+            self._refuse_closed()
         try:
             values = tuple([row[column] for column in self._values])
-            times = [None if each.lane.order is None else row[each.lane.order] for each in self._lanes]
+            times = [None if order is None else row[order] for order in self._orders]
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._rows} has no column {error.args[0]!r}; it has {there}") from None
         codecs = self._codecs
         try:
             if len(times) == 1:  # nothing to take back elsewhere if it fails
-                results, late = self._in_lane(self._lanes[0], self._inside(self._lanes[0], times[0]), values)
+                each = self._lanes[0]
+                time = None if self._orders[0] is None else self._inside(each, times[0])
+                results, late = self._in_lane(each, time, values)
             else:
                 results, late = self._in_lanes(times, values)
         except BaseException:
@@ -102,16 +106,13 @@ class Operator:
 
     def _in_lane(self, each: Engines, time: Any, values: tuple[Any, ...]) -> tuple[list[Row], bool]:
         """The results of a tuple in one lane, and whether it came too late for it."""
-        found = self._named(each.rows().process, time, values)
+        try:
+            found = each.rows().process(time, values)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"row {self._rows}: {error}") from error
         if not found:
             return [], found is None
         return [self._output.row(each.lane, result, self._codecs) for result in found], False
-
-    def _named(self, process: Callable[[Any, Any], Any], time: Any, values: Any) -> Any:
-        try:
-            return process(time, values)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"row {self._rows}: {error}") from error
 
     def _inside(self, each: Engines, time: Any) -> Any:
         order = each.lane.order

@@ -75,6 +75,7 @@ class Output:
         self._query = query
         self._named = None not in query.named
         self._revises = query.revises
+        self._aggregates = tuple(query.aggregates)
         self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
 
     def steps(self, lane: Lane) -> list[int]:
@@ -92,7 +93,7 @@ class Output:
         row["window_start"], row["window_end"] = start, end
         if self._revises:
             row["revision"] = result.revision
-        row.update(zip(self._query.aggregates, result.aggregates, strict=True))
+        row.update(zip(self._aggregates, result.aggregates, strict=True))
         return row
 
     def table(

@@ -14,7 +14,7 @@ from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 from sash import PerformanceWarning, Query
 from sash.aggregators.pool import hold_pool, release_pool
 from sash_flink.clock import END, NEVER, Clock
-from sash_flink.journal import Entry, Journal, Weight
+from sash_flink.journal import Element, Journal, Weight
 from sash_flink.metrics import Metrics
 
 __all__ = ["Live", "StatefulFunction"]
@@ -26,8 +26,12 @@ class Live:
     def __init__(self, key: Any, op: Any, weight: Weight) -> None:
         self.key, self.op, self.weight = key, op, weight
         self.watermark = NEVER
+        self.told: list[Any] | None = None
+        """The key as results have it, once it is known."""
         self.timer: int | None = None
         """The next one that Flink knows of."""
+        self.element: Element | None = None
+        """The one of the journal that was added last."""
 
 
 class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink has no types
@@ -75,6 +79,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """Start: all that a restart must not see is made here."""
         hold_pool(self.threads)  # before an operator is planned
         self._journal = Journal(runtime_context)
+        self._timed = self.clock.column is not None
         self._live: OrderedDict[Any, Live] = OrderedDict()
         self.metrics = Metrics(runtime_context.get_metrics_group(), self._live)
         warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
@@ -87,8 +92,9 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
         live = self._found(ctx)
-        found = self._run(live, Entry(watermark, records))
-        self._set_timer(live, ctx)
+        found = self._run(live, watermark, records)
+        if self._timed:
+            self._set_timer(live, ctx)
         return found
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
@@ -97,8 +103,9 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         if live.timer is not None and live.timer <= timestamp:
             live.timer = None
         watermark = ctx.timer_service().current_watermark()
-        found = self._run(live, Entry(watermark)) if watermark > live.watermark else []
-        self._set_timer(live, ctx)
+        found = self._run(live, watermark, None) if watermark > live.watermark else []
+        if self._timed:
+            self._set_timer(live, ctx)
         return found
 
     @staticmethod
@@ -127,28 +134,27 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         snapshot, entries = self._journal.read()
         live = Live(key, self.made(snapshot), Weight(self.least, len(snapshot or b"")))
         with self.metrics.muted():
-            for entry in entries:
-                self._applied(live, entry)  # what came out then is out
-                live.weight.add(self.size(entry.records))
+            for watermark, records in entries:
+                self._applied(live, watermark, records)  # what came out then is out
+                live.weight.add(self.size(records))
         if snapshot is None and not entries:
             ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
         return live
 
-    def _run(self, live: Live, entry: Entry) -> list[Any]:
-        found = self._applied(live, entry)
-        written = self.size(entry.records)
+    def _run(self, live: Live, watermark: int, records: Any) -> list[Any]:
+        found = self._applied(live, watermark, records)
+        written = self.size(records)
         if live.weight.add(written):
             snapshot = live.op.snapshot(trusted=True)
             self._journal.replace(snapshot)
             live.weight = Weight(self.least, len(snapshot))
             written = len(snapshot)
         else:
-            self._journal.append(entry)
-        self.metrics.count("stateWritten", written)
+            live.element = self._journal.append(live.element, (watermark, records))
+        self.metrics.counts["stateWritten"] += written
         return found
 
-    def _applied(self, live: Live, entry: Entry) -> list[Any]:
-        watermark, records = entry
+    def _applied(self, live: Live, watermark: int, records: Any) -> list[Any]:
         found: list[Any] = []
         if watermark > live.watermark:
             live.watermark = watermark
@@ -158,7 +164,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         return found
 
     def _set_timer(self, live: Live, ctx: KeyedProcessFunction.Context) -> None:
-        if self.clock.column is None or live.watermark == END:
+        if live.watermark == END:
             return
         at = self.clock.timer(live.op.next_timer(), live.watermark)
         if at is not None and (live.timer is None or at < live.timer):

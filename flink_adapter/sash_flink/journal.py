@@ -1,37 +1,42 @@
 """The state of a key in Flink: a snapshot of its operator, and what has come since, in one list.
 
-    state      snapshot │ entry │ entry │ entry      an entry is a watermark and what came behind it
-    a call                              └─ appended
-    now and then   snapshot │                        when the entries have grown as large as the snapshot
+    state      snapshot │ entry entry entry │ entry entry      an entry is a watermark and what came behind it
+    a call                                  │            └─ added: those that PyFlink writes at once are one element
+    now and then   snapshot │                                  when the entries have grown as large as the snapshot
 
 Taking a record appends it, which is all that is written: not the window, however large it is. A snapshot is written as
 many bytes apart as it has itself, so what is written is twice what comes, and reading a state is at most taking as much
 again as is in its windows. Operators do the same with the same input, so that they are afterwards what they were.
 
-Each element of the list begins with the version of this form; a snapshot has one of its own besides.
+PyFlink keeps the elements that were added in a list, until the bundle ends or its cache has no more room for the key;
+then it writes them, which costs a few microseconds for each, and begins a new list. So an element that is in that list
+has not been written, and may take more entries; it is never changed after. Where there is no such list (in thread mode,
+which has no cache) each entry is an element.
+
+Each element of the list begins with the version of this form; a snapshot has one of its own besides. Those of version 1
+had a single entry each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 from pyflink.common import Types
 from pyflink.datastream import RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor
+from pyflink.fn_execution.state_impl import SynchronousListRuntimeState
 
 from sash.slicing.codec import StateError
 
-__all__ = ["VERSION", "Entry", "Journal", "Weight", "restored"]
+__all__ = ["VERSION", "Element", "Entry", "Journal", "Weight", "restored"]
 
-VERSION = 1
+VERSION = 2
 
-
-class Entry(NamedTuple):
-    """Flink's watermark, and the records that came behind it: None if nothing came, time just passed."""
-
-    watermark: int
-    records: Any = None
+Entry = tuple[int, Any]
+"""Flink's watermark, and the records that came behind it: None if nothing came, time just passed."""
+Element = tuple[int, list[Entry]]
+"""The version, and entries."""
 
 
 class Weight:
@@ -58,14 +63,26 @@ class Journal:
 
     def __init__(self, context: RuntimeContext) -> None:
         self._list = context.get_list_state(ListStateDescriptor("sash", Types.PICKLED_BYTE_ARRAY()))
+        self._cached = isinstance(self._list, SynchronousListRuntimeState)
 
     def read(self) -> tuple[bytes | None, list[Entry]]:
         """The snapshot, if there is one, and the entries since."""
         return restored(self._list.get() or ())
 
-    def append(self, entry: Entry) -> None:
-        """Add an entry."""
-        self._list.add((VERSION, entry.watermark, entry.records))
+    def append(self, element: Element | None, entry: Entry) -> Element:
+        """Add an entry; the element that it is in. ``element`` is that of the key's last one, if it is known."""
+        if element is not None and self._is_unwritten(element):
+            element[1].append(entry)
+            return element
+        made = VERSION, [entry]
+        self._list.add(made)
+        return made
+
+    def _is_unwritten(self, element: Element) -> bool:
+        if not self._cached:
+            return False
+        added = self._list.get_internal_state()._added_elements
+        return bool(added) and added[-1] is element
 
     def replace(self, snapshot: bytes) -> None:
         """Have a snapshot instead of all entries."""
@@ -75,18 +92,21 @@ class Journal:
 def restored(elements: Iterable[tuple[Any, ...]]) -> tuple[bytes | None, list[Entry]]:
     """The snapshot and the entries that a list has.
 
-    >>> restored([(1, b"snapshot"), (1, 5, "record")])
-    (b'snapshot', [Entry(watermark=5, records='record')])
+    >>> restored([(1, b"snapshot"), (1, 5, "record"), (2, [(6, "another"), (7, None)])])
+    (b'snapshot', [(5, 'record'), (6, 'another'), (7, None)])
     """
-    snapshot, entries = None, []
+    snapshot: bytes | None = None
+    entries: list[Entry] = []
     for version, *rest in elements:
         if version > VERSION:
             raise StateError(
                 f"the state in Flink is of version {version}, but this version of Sash reads up to {VERSION}: use a "
                 "newer one"
             )
-        if len(rest) == 1:
-            (snapshot,) = rest
+        if len(rest) == 2:
+            entries.append((rest[0], rest[1]))
+        elif isinstance(rest[0], list):
+            entries += rest[0]
         else:
-            entries.append(Entry(*rest))
+            snapshot = rest[0]
     return snapshot, entries

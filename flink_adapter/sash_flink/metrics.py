@@ -23,27 +23,24 @@ class Metrics:
     """
 
     def __init__(self, group: Any, live: Mapping[Any, Any]) -> None:
-        self._counts = dict.fromkeys(COUNTS, 0)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        """To be added to as it is: this is done several times a record."""
         if group is None:  # python.metric.enabled is off
             return
         group = group.add_group("sash")
         for name in COUNTS:
-            group.gauge(name, partial(self._counts.__getitem__, name))
+            group.gauge(name, partial(self.counts.__getitem__, name))
         group.gauge("keysAlive", lambda: len(live))
         group.gauge("stateBytes", lambda: sum(each.weight.total for each in list(live.values())))
         group.gauge("merges", lambda: sum(each.op.metrics["merges"] for each in list(live.values())))
         group.gauge("lcsWaits", lambda: WAITING.times)
         group.gauge("lcsWaitMillis", lambda: int(WAITING.seconds * 1000))
 
-    def count(self, name: str, number: int) -> None:
-        """Add to a count."""
-        self._counts[name] += number
-
     @contextmanager
     def muted(self) -> Iterator[None]:
         """Count nothing: what is taken again was counted when it came."""
-        before = dict(self._counts)
+        before = dict(self.counts)
         try:
             yield
         finally:
-            self._counts.update(before)
+            self.counts.update(before)

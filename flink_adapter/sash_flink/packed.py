@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.datastream import RuntimeContext
 
 from sash import Query
 from sash.arrowcolumns import Columns, array_of
@@ -14,6 +15,7 @@ from sash.keyed import KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
+from sash_flink.worker import spare_the_loaded
 
 __all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "sent"]
 
@@ -31,6 +33,11 @@ class PackedFunction(StatefulFunction):
     def __init__(self, query: Query, schema: pa.Schema, results: pa.Schema, **options: Any) -> None:
         super().__init__(query, schema, **options)
         self.results = results
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Start."""
+        super().open(runtime_context)
+        spare_the_loaded()
 
     def made(self, snapshot: bytes | None) -> KeyedOperator:
         """An operator, new or from a snapshot."""
@@ -61,7 +68,7 @@ class PackedFunction(StatefulFunction):
             table = pa.table({"": pa.nulls(_length(records))})
         else:
             table = table.cast(self.schema)
-        self.metrics.count("rows", len(table))
+        self.metrics.counts["rows"] += len(table)
         return list(self._taken(live, table))
 
     def _taken(self, live: Live, table: pa.Table) -> Iterator[bytes]:
@@ -69,7 +76,7 @@ class PackedFunction(StatefulFunction):
             outcomes = live.op.process_outcomes(table)
         except BAD as error:
             if len(table) == 1:
-                self.metrics.count("rejected", 1)
+                self.metrics.counts["rejected"] += 1
                 reason = pa.array([str(error)], pa.string())
                 yield sent(REJECTED, table.append_column("reason", reason).to_batches())
                 return
@@ -79,7 +86,7 @@ class PackedFunction(StatefulFunction):
             return
         yield from self._results(outcomes)
         if len(live.op.dropped):
-            self.metrics.count("late", len(live.op.dropped))
+            self.metrics.counts["late"] += len(live.op.dropped)
             rows = table.take(pa.array(np.asarray(live.op.dropped)))
             yield sent(LATE, rows.to_batches())
 
@@ -92,7 +99,7 @@ class PackedFunction(StatefulFunction):
         )
         columns = Columns(self.query, self.results)
         batches = [columns.batch(each, keys) for each in outcomes.lanes if len(each)]
-        self.metrics.count("results", sum(map(len, batches)))
+        self.metrics.counts["results"] += sum(map(len, batches))
         return [sent(RESULTS, batches)]
 
 

@@ -13,7 +13,8 @@ from sash.ends import POSITION, ends_in
 from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
-from sash_flink.values import reader, writer
+from sash_flink.values import reader, row_of, unchanged, writer
+from sash_flink.worker import spare_the_loaded
 
 __all__ = ["WindowOperatorFunction"]
 
@@ -44,11 +45,13 @@ class WindowOperatorFunction(StatefulFunction):
         keys = len(self.query.keys)
         self._key_readers = dict(self._readers)  # the key's columns are the first that are read
         self._key_writers = [writer(field.type) for field in list(self.results)[:keys]]
-        self._writers = [(field.name, writer(field.type)) for field in list(self.results)[keys:]]
+        self._writers = [(each.name, unchanged(each.type), writer(each.type)) for each in list(self.results)[keys:]]
+        self._size = 10 * (2 + len(self.schema))  # as pickled among others: at most 9 a number, and a byte or two
         self._ends = self.results.field("window_end").type
         self._mixed = pa.types.is_struct(self._ends)
-        self.made(None).warm_up()  # what is compiled is so before the first record comes
         self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
+        self.made(None).warm_up()  # what is compiled is so before the first record comes
+        spare_the_loaded()
 
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
         """The watermark and the record."""
@@ -69,7 +72,7 @@ class WindowOperatorFunction(StatefulFunction):
 
     def size(self, records: Any) -> int:
         """About how many bytes they have."""
-        return 24 + 16 * len(self.schema)
+        return self._size
 
     def advanced(self, live: Live, watermark: int) -> list[Any]:
         """What comes out when the watermark moves."""
@@ -80,14 +83,14 @@ class WindowOperatorFunction(StatefulFunction):
 
     def taken(self, live: Live, records: Any) -> list[Any]:
         """What comes out when a record comes in."""
-        self.metrics.count("rows", 1)
+        self.metrics.counts["rows"] += 1
         try:
             found = live.op.process(dict(zip(self._names, records, strict=True)))
         except BAD as error:
-            self.metrics.count("rejected", 1)
+            self.metrics.counts["rejected"] += 1
             return [(self._rejected, Row(*self._told(records), str(error)))]
         if live.op.dropped:
-            self.metrics.count("late", 1)
+            self.metrics.counts["late"] += 1
             return [*self._rows(live, found), (self._late, Row(*self._told(records)))]
         return self._rows(live, found)
 
@@ -97,9 +100,10 @@ class WindowOperatorFunction(StatefulFunction):
     def _rows(self, live: Live, found: list[dict[str, Any]]) -> list[Any]:
         if not found:
             return []
-        self.metrics.count("results", len(found))
-        key = [self._key(i, live.key[i]) for i in range(len(self.query.keys))]
-        return [self._row(key, result) for result in found]
+        self.metrics.counts["results"] += len(found)
+        if live.told is None:
+            live.told = [self._key(i, value) for i, value in enumerate(live.key[: len(self._key_writers)])]
+        return [self._row(live.told, result) for result in found]
 
     def _key(self, i: int, value: Any) -> Any:
         made = self._key_readers.get(i)
@@ -110,7 +114,11 @@ class WindowOperatorFunction(StatefulFunction):
             which = self._which(result["window"])
             for name in ("window_start", "window_end"):
                 result[name] = [result[name] if field.name == which else None for field in self._ends]
-        return Row(*key, *[made(result[name]) for name, made in self._writers])
+        values = [*key]
+        for name, same, made in self._writers:
+            value = result[name]
+            values.append(value if type(value) is same else made(value))
+        return row_of(values)
 
     def _which(self, name: str) -> str:
         (lane,) = [lane for lane in self.query.lanes if name in lane.names]

@@ -69,3 +69,17 @@ def test_threads_of_the_jvm_instead_of_worker_processes() -> None:
     """``python.execution-mode: thread``, for those who want it: the same rows, both ways."""
     rows, _ = ran(BOTH.format(settings="{'python.execution-mode': 'thread'}"))
     assert rows == sorted(ROWS * 2)
+
+
+def test_a_worker_does_not_look_for_garbage_among_what_is_loaded() -> None:
+    counts, said = ran(
+        "import gc\n"
+        "from sash_flink.worker import spare_the_loaded\n"
+        "before = gc.get_freeze_count()\n"
+        "spare_the_loaded()\n"
+        "print([before, gc.get_freeze_count(), len(gc.get_objects()), gc.get_threshold()[2]])\n"
+    )
+    before, frozen, left, full_after = counts
+    assert (before, said) == (0, "")
+    assert frozen > 20_000 > 1_000 > left  # whatever is imported with Sash and PyFlink
+    assert full_after == 100

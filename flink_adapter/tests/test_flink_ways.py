@@ -113,6 +113,29 @@ def test_few_operators_alive_equal_times_and_tuples(flink: StreamExecutionEnviro
         assert sorted(found[way]) == sorted(tuple(row.values()) for row in expected.to_pylist())
 
 
+@pytest.mark.parametrize("cached", [0, 2])
+@pytest.mark.parametrize("alive", [1, 100])
+def test_entries_that_pyflink_writes_before_a_bundle_ends(
+    flink: StreamExecutionEnvironment, cached: int, alive: int
+) -> None:
+    """A key's entries go into one element until it is written: at once without a cache, or when others take its place.
+
+    Of one operator alive, all others are read back from what has been written and what has not.
+    """
+    from pyflink.common import Configuration
+
+    import sash_flink
+
+    settings = Configuration()
+    settings.set_string("python.state.cache-size", str(cached))
+    flink.configure(settings)
+    rows: Rows = [(f"p{i // 3 % 5}", i, float(i * 7919 % 101)) for i in range(400)]  # thrice the same, then another
+    asked = sash.Query(key="plug", windows=sash.sliding(7), aggregates={"all": sash.Collect("load")})
+    found = collected(flink, {"record": sash_flink.aggregate(stream_of(flink, rows), asked, packed=False, cache=alive)})
+    expected = sash.run(asked, pa.table(dict(zip(NAMES, map(list, zip(*rows, strict=True)), strict=True))))
+    assert sorted(found["record"]) == sorted(tuple(row.values()) for row in expected.to_pylist())
+
+
 def test_the_operator_in_a_job_of_ones_own(flink: StreamExecutionEnvironment) -> None:
     from pyflink.common import Types
 

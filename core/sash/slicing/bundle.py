@@ -71,12 +71,8 @@ class Bundle:
         self._whole: Aggregation = self.parts[0] if self._single else Together(self.parts)
         self.merging = Merging(self._whole)
         self.combine = self.merging.combine
-
-    def lift(self, values: Values) -> Any:
+        self.lift = _lifter(self._whole.lift, self._readers)
         """The partial of a row."""
-        if self._single:
-            return self._whole.lift(self._readers[0](values))
-        return self._whole.lift([read(values) for read in self._readers])
 
     def fold(self, rows: Sequence[Values]) -> Any:
         """The partial of rows, in order."""
@@ -122,6 +118,13 @@ class Bundle:
     def join(self, partials: tuple[Any, ...]) -> Any:
         """The partial whose parts are these."""
         return partials[0] if self._single else partials
+
+
+def _lifter(lift: Callable[[Any], Any], readers: list[Callable[[Values], Any]]) -> Callable[[Values], Any]:
+    if len(readers) == 1:
+        (read,) = readers
+        return lambda values: lift(read(values))
+    return lambda values: lift([read(values) for read in readers])
 
 
 def _reader(places: list[int]) -> Callable[[Values], Any]:

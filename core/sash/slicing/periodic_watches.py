@@ -9,7 +9,7 @@ from typing import Any
 from sash.slicing.slices import Slices
 from sash.slicing.state import WindowState
 from sash.slicing.watch import Closing, Watch
-from sash.windows import ContextFree, Last
+from sash.windows import ContextFree, CountWindow, Last
 
 __all__ = ["CountWatch", "LastWatch", "TimeWatch"]
 
@@ -85,12 +85,18 @@ class CountWatch(Watch):
 
     def _restart(self, after: int) -> None:
         self._extents = self.window.windows(after, math.inf)
-        self._step()
+        self.start: Any
+        self.start, end = next(self._extents, (math.inf, math.inf))
+        self.due = end + self.state.since_count
 
-    def _step(self) -> None:
-        extent = next(self._extents, (math.inf, math.inf))
-        self._start: Any = extent[0]
-        self.due = extent[1] + self.state.since_count
+    def step(self) -> None:
+        """On to the window after the one that was due."""
+        if type(self.window) is CountWindow:  # a subclass may have windows of its own
+            self.due += self.window.slide
+            self.start = max(0, self.due - self.state.since_count - self.window.range)
+        else:
+            self.start, end = next(self._extents, (math.inf, math.inf))
+            self.due = end + self.state.since_count
 
     def next_edge(self, after: int) -> int:
         """The next edge, as a position in the whole stream."""
@@ -99,8 +105,8 @@ class CountWatch(Watch):
 
     def fire(self, upto: Any) -> Iterator[Closing]:
         while self.due <= upto:
-            yield self._closing(self._start, self.due - self.state.since_count, 0)
-            self._step()
+            yield self._closing(self.start, self.due - self.state.since_count, 0)
+            self.step()
 
     def _closing(self, start: int, end: int, revision: int) -> Closing:
         base = self.state.since_count
@@ -122,7 +128,7 @@ class CountWatch(Watch):
         at = self._behind(horizon)
         base = self.state.since_count
         first = self.slices.all[at].position if at < len(self.slices.all) else math.inf
-        start = self._start
+        start = self.start
         if first != math.inf:
             start = min(start, next(self.window.windows(first - base, math.inf), (start, 0))[0])
         return self.slices.at(start + base)

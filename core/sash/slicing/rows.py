@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 from sash.lanes import Lane
 from sash.query import Query
@@ -19,23 +19,13 @@ from sash.slicing.decisions import Decisions
 from sash.slicing.slicer import Slicer
 from sash.slicing.slices import Slice
 from sash.slicing.state import LaneState, WindowState
+from sash.slicing.steady import Steady
 from sash.slicing.stores import Store
 from sash.slicing.totals import Totals
-from sash.slicing.watch import Closing
+from sash.slicing.watch import Closing, Result
 from sash.slicing.watchlist import Watches
 
 __all__ = ["Result", "RowLane"]
-
-
-class Result(NamedTuple):
-    """A result as a lane gives it: times as they are inside."""
-
-    window: int
-    """Its place among the lane's windows."""
-    start: Any
-    end: Any
-    revision: int
-    aggregates: tuple[Any, ...]
 
 
 class RowLane:
@@ -54,16 +44,16 @@ class RowLane:
         self.query = query
         self._make_store = store
         self._own = own_watermark
-        self._bundle = Bundle(query)
-        self.slicer = Slicer(lane, decisions, self._bundle, query.values)
+        self.bundle = Bundle(query)
+        self.slicer = Slicer(lane, decisions, self.bundle, query.values)
         self.watermark: Any = None
         self.late_dropped = self.late_corrected = self.results = 0
         self._numbered = 0  # slices that are gone
         self._evict_at = self._next_eviction(0)
         self._states = {name: WindowState() for name in lane.names}
-        self._prepare()
+        self.prepare()
 
-    def _prepare(self) -> None:
+    def prepare(self) -> None:
         """All that is derived from state: watches, clocks, the store."""
         slicer, decisions = self.slicer, self.decisions
         self.watches = Watches(
@@ -76,11 +66,12 @@ class RowLane:
             decisions.revises,
         )
         slicer.watch(self.watches)
-        self._totals = Totals(slicer.slices, self._make_store(self._bundle))
+        self.totals = Totals(slicer.slices, self._make_store(self.bundle))
         self._open: Slice | None = None
         self._lag = self.lane.delay if self._own else None
         if self.lane.order is None:
             self._lag = -1
+        self._steady = Steady.of(self)
 
     @property
     def newest(self) -> Any:
@@ -97,7 +88,7 @@ class RowLane:
 
     @property
     def merges(self) -> int:
-        return self._bundle.merging.merges
+        return self.bundle.merging.merges
 
     def process(self, time: Any, values: Values) -> list[Result] | None:
         """Take a tuple; the results that it brings. None: it is too late, and dropped."""
@@ -106,11 +97,13 @@ class RowLane:
             time = slicer.accepted
         if self._open is not None and self._takes(self._open, time, values):
             return []
+        if self._steady is not None and (found := self._steady.take(self, values)) is not None:
+            return found
         late = self.watermark is not None and time < self.watermark
         if late and time < self.watermark - self.lane.lateness:
             self.late_dropped += 1
             return None
-        partial = self._bundle.lift(values)
+        partial = self.bundle.lift(values)
         added = self.watches.added
         before = slicer.accepted, slicer.newest, [watch.state.since_count for watch in added]
         try:
@@ -161,7 +154,7 @@ class RowLane:
             ):
                 return False
         slicer = self.slicer
-        piece.partial = self._bundle.combine(piece.partial, self._bundle.lift(values))
+        piece.partial = self.bundle.combine(piece.partial, self.bundle.lift(values))
         piece.count += 1
         slicer.slices.changed[piece.key] = piece
         slicer.accepted += 1
@@ -170,6 +163,16 @@ class RowLane:
             if reached > watermark:
                 self.watermark = reached
         return True
+
+    def taken(self, watermark: int, results: list[Result], opens: bool) -> None:
+        """A tuple of a steady lane has been taken; ``opens``: more come to its slice."""
+        self.watermark = watermark
+        self.results += len(results)
+        if len(self.slicer.slices.all) > self._evict_at:
+            self._evict()
+        self._open = None
+        if opens:
+            self._look_out()
 
     def _next_watermark(self, time: Any) -> Any:
         if self.lane.order is None:
@@ -203,7 +206,7 @@ class RowLane:
 
     def _results(self, closings: Iterator[Closing]) -> list[Result]:
         """Closings as results, in their order. Totals are taken at once: a later split would number slices anew."""
-        total, lower = self._totals.of, self._bundle.lower
+        total, lower = self.totals.of, self.bundle.lower
         found = [(closing, lower(total(closing))) for closing in closings]
         if len(found) > 1:
             found.sort(key=lambda each: each[0][:5])
@@ -212,13 +215,13 @@ class RowLane:
 
     def _roll_back(self) -> None:
         self.slicer.slices.roll_back()
-        self._prepare()
+        self.prepare()
 
     def _commit(self) -> None:
         slices = self.slicer.slices
         slices.undo.clear()
         if self.decisions.in_order:
-            self._totals.settle()
+            self.totals.settle()
         if len(slices.all) > self._evict_at and self.watermark is not None:
             self._evict()
         self._look_out()
@@ -232,7 +235,7 @@ class RowLane:
         for watch in self.watches.all:
             watch.forget(horizon)
         if at > 0:
-            self._totals.evict(at)
+            self.totals.evict(at)
             self._numbered += at
         self.slicer.drop_tuples(horizon)
         self._evict_at = self._next_eviction(len(pieces))
@@ -256,7 +259,7 @@ class RowLane:
             self.watermark,
             slicer.newest,
             slicer.accepted,
-            rowstate.table_of(slicer.slices, self._bundle),
+            rowstate.table_of(slicer.slices, self.bundle),
             rowstate.waiting(slicer),
             rowstate.windows_of(self._states, self.lane.names),
             slicer.direct_until,
@@ -272,14 +275,14 @@ class RowLane:
         """Go on from a state."""
         self.watermark = state.watermark
         self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
-        self.results, self._bundle.merging.merges = state.results, state.merges
+        self.results, self.bundle.merging.merges = state.results, state.merges
         self._numbered = state.numbered
         self._states = rowstate.windows_of(state.windows, self.lane.names)
         slicer = self.slicer
-        rowstate.fill(slicer, state, self._bundle)
+        rowstate.fill(slicer, state, self.bundle)
         pieces = slicer.slices.all
         self._evict_at = self._next_eviction(len(pieces))
-        self._prepare()
+        self.prepare()
         for piece in pieces:
             piece.end = self.watches.time_clock.next(piece.first)
             piece.counted = self.watches.count_clock.next(piece.position - 1) == piece.position

@@ -76,6 +76,7 @@ class Chunks:
         self._begin = 0  # number of the first
         self._flat = merging.flat() if pool is not None else None
         self._levels: dict[int, _Level] = {}
+        self._level_for: dict[int, _Level] = {}  # by the slices of a window
         self._awaited = [self._level(length) for length in {self._chunk_of(slices) for slices in expected}]
         self._unfinished: list[Chunk] = []
         self._leaving: list[list[Any]] = []  # emptied by and by: to free a long list at once takes milliseconds
@@ -93,7 +94,11 @@ class Chunks:
             del gone[-2:]
         end = self._begin + len(self._partials)
         for level in self._awaited:
-            self._prefix(level, (end - 1) // level.length * level.length, end)
+            csa = level.csa
+            if level.begin + len(csa) == end - 1 and csa and len(csa) < level.length:
+                csa.append(self._combine(csa[-1], partial))  # as _prefix does, which is slower
+            else:
+                self._prefix(level, (end - 1) // level.length * level.length, end)
         if self._pool is not None:
             for length, level in self._levels.items():
                 if level.room is not None:
@@ -105,16 +110,21 @@ class Chunks:
         """The partials from number ``low`` to before ``high`` merged."""
         if high - low == 1:
             return self._partials[low - self._begin]
-        length = self._chunk_of(high - low)
-        level = self._level(length)
+        level = self._level_for.get(high - low)
+        if level is None:
+            level = self._level_for[high - low] = self._level(self._chunk_of(high - low))
+        length = level.length
         first, last = -(-low // length), high // length
         total = None
         if low < first * length:
             total = self._suffix(level, low)
         if first < last:
             total = self._combine(total, self._middle(level, first, last))
-        if last * length < high:
-            total = self._combine(total, self._prefix(level, last * length, high))
+        begin = last * length
+        if begin < high:
+            csa, place = level.csa, high - begin - 1
+            known = level.begin == begin and place < len(csa)
+            total = self._combine(total, csa[place] if known else self._prefix(level, begin, high))
         return total
 
     def _level(self, length: int) -> _Level:
@@ -133,7 +143,8 @@ class Chunks:
         return known
 
     def _suffix(self, level: _Level, low: int) -> Any:
-        begin, chunk = self._closed(level, low // level.length)
+        number = low // level.length
+        begin, chunk = level.closed.get(number) or self._closed(level, number)
         place = low - begin
         if place and place < chunk.done:
             chunk.finish()

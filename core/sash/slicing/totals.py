@@ -19,8 +19,8 @@ class Totals:
 
     def __init__(self, slices: Slices, store: Store) -> None:
         self._slices = slices
-        self._store = store
-        self._base = 0  # the store's number of our first
+        self.store = store
+        self.base = 0  # the store's number of our first
         slices.sealed = 0
         slices.changed = {piece.key: piece for piece in slices.all}
 
@@ -28,10 +28,10 @@ class Totals:
         """The partial of a window."""
         if closing.total is not None:
             return closing.total
-        store, slices = self._store, self._slices
+        store, slices = self.store, self._slices
         if isinstance(store, Chunks | Queues):
-            self._seal(store, closing.high)
-            return store.total(closing.low + self._base, closing.high + self._base, closing.window)
+            self.seal(closing.high)
+            return store.total(closing.low + self.base, closing.high + self.base, closing.window)
         for key, piece in slices.changed.items():
             if piece is None:
                 store.remove(key)
@@ -43,25 +43,26 @@ class Totals:
 
     def settle(self) -> None:
         """Tuples come in order: all slices but the last are final."""
-        if isinstance(self._store, Chunks) and self._store.eager:
-            self._seal(self._store, len(self._slices.all) - 1)
+        if isinstance(self.store, Chunks) and self.store.eager:
+            self.seal(len(self._slices.all) - 1)
 
-    def _seal(self, store: Chunks | Queues, high: int) -> None:
-        """Hand over the slices up to number ``high``: they are final."""
-        slices = self._slices
+    def seal(self, high: int) -> None:
+        """Hand over the slices up to number ``high``, to a store that appends: they are final."""
+        slices, store = self._slices, self.store
+        assert isinstance(store, Chunks | Queues)
         for number in range(slices.sealed, high):
             store.append(slices.all[number].partial)
         slices.sealed = max(slices.sealed, high)
 
     def evict(self, at: int) -> None:
         """Drop the slices before number ``at``, which no window needs any more."""
-        store, slices = self._store, self._slices
+        store, slices = self.store, self._slices
         if isinstance(store, Chunks | Queues):
             slices.changed.clear()  # it is handed slices when they are final
-            self._seal(store, at)
+            self.seal(at)
             slices.sealed -= at
-            self._base += at
-            store.evict(self._base)
+            self.base += at
+            store.evict(self.base)
         else:
             key = slices.all[at].key
             store.evict(key)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sash.slicing.slices import Slices
 from sash.slicing.state import WindowState
 
-__all__ = ["Closing", "Watch"]
+__all__ = ["Closing", "Result", "Watch"]
 
 
 class Closing(NamedTuple):
@@ -29,6 +29,17 @@ class Closing(NamedTuple):
     high: int
     total: Any = None
     """What it adds up to, if that is known already."""
+
+
+class Result(NamedTuple):
+    """A result as a lane gives it: times as they are inside."""
+
+    window: int
+    """Its place among the lane's windows."""
+    start: Any
+    end: Any
+    revision: int
+    aggregates: tuple[Any, ...]
 
 
 class Watch(ABC):

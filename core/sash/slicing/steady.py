@@ -1,0 +1,101 @@
+"""The most common lane, apart for speed: one window on counts, over tuples in the order in which they come.
+
+    tuples   0  1  2 │ 3  4  5 │ 6  7  8 │ 9 …         W[6, 3]
+                   │  └ begins a slice └ ends one, and completes a window
+
+What a tuple does follows from its position alone: nothing has to be looked for, nothing can be late, and at most one
+window is complete. The same slices are made, and the same store is told of them in the same order, as by the row
+engine's own way, to which it leaves whatever it does not know: either goes on where the other was.
+
+All that can fail, which is what users wrote, is done before a slice or a window changes. Only the store, which is
+derived from slices, has to be made anew then.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from sash.slicing.bundle import Values
+from sash.slicing.periodic_watches import CountWatch
+from sash.slicing.slices import Slice
+from sash.slicing.stores import Chunks
+from sash.slicing.watch import Result
+from sash.windows import CountWindow
+
+if TYPE_CHECKING:
+    from sash.slicing.rows import RowLane
+
+__all__ = ["Steady"]
+
+
+class Steady:
+    """Takes tuples that begin or end a slice. Made anew whenever a lane's slices changed other than by a tuple.
+
+    It does not hold the lane, which holds it: an operator that nobody needs any more is gone at once, not when Python
+    looks for cycles.
+    """
+
+    def __init__(self, lane: RowLane, watch: CountWatch, window: CountWindow, store: Chunks) -> None:
+        self._watch, self._watches, self._totals, self._store = watch, lane.watches, lane.totals, store
+        self._slicer, self._slices = lane.slicer, lane.slicer.slices
+        self._slide, self._most = window.slide, window.range // window.slide
+        self._lift, self._combine, self._lower = lane.bundle.lift, lane.bundle.combine, lane.bundle.lower
+
+    @staticmethod
+    def of(lane: RowLane) -> Steady | None:
+        """That of a lane; None: it is not so simple."""
+        watches, store = lane.watches, lane.totals.store
+        if lane.lane.order is not None or len(watches.all) > 1 or watches.added or lane.decisions.keeps:
+            return None
+        (watch,) = watches.all
+        if not isinstance(watch, CountWatch) or type(watch.window) is not CountWindow:  # a subclass may have its own
+            return None
+        if watch.window.range % watch.window.slide or not isinstance(store, Chunks) or not store.eager:
+            return None
+        return Steady(lane, watch, watch.window, store)
+
+    def take(self, lane: RowLane, values: Values) -> list[Result] | None:
+        """The results of a tuple; None: it is for the lane itself to take, nothing has been done."""
+        slicer, slices, watch = self._slicer, self._slices, self._watch
+        pieces = slices.all
+        position: int = slicer.accepted
+        begins, closes = not position % self._slide, position + 1 == watch.due
+        if not (begins or closes) or not pieces or pieces[-1].end != math.inf:
+            return None
+        partial = self._lift(values)
+        high = len(pieces) + begins
+        try:
+            if slices.sealed < high - 1:
+                self._totals.seal(high - 1)  # what is before the last one is final
+            if not begins:
+                partial = self._combine(pieces[-1].partial, partial)
+            found = [self._closed(partial, high)] if closes else []
+        except BaseException:
+            lane.prepare()
+            raise
+        if begins:
+            made = Slice(slices.next_key(), position, position, partial, math.inf, None)
+            made.counted = True
+            pieces.append(made)
+        else:
+            last = pieces[-1]
+            last.partial, last.last = partial, position
+            last.count += 1
+        if closes:
+            slices.sealed = high
+            self._watches.slid()
+        slicer.newest = position
+        slicer.accepted = position + 1
+        lane.taken(position + 1, found, begins and self._slide > 1)
+        return found
+
+    def _closed(self, partial: object, high: int) -> Result:
+        """The window that a slice completes; the slice is handed to the store."""
+        start, store, pieces = self._watch.start, self._store, self._slices.all
+        store.append(partial)
+        low = max(high - self._most, 0)
+        if low < len(pieces) and pieces[low].position != start:  # one was cut where a snapshot was taken
+            low = self._slices.at(start)
+        base = self._totals.base
+        return Result(0, start, self._watch.due, 0, self._lower(store.total(low + base, high + base)))
