@@ -88,8 +88,8 @@ def _aggregated(source: Source, query: Query, options: Options, table: bool) -> 
         KeyedOperator(query)  # what cannot be run is refused here, what is slow is said
     read = pa.schema([(name, find(source.schema, name)) for name in query.columns])
     ttl = None if options.ttl is None else milliseconds(options.ttl)
-    if ttl is not None and (options.packed is False or Clock.of(query, read).column is None):
-        raise ValueError("ttl is in event time and for packed streams: the query must have a time=, and packed be True")
+    if ttl is not None and Clock.of(query, read).column is None:
+        raise ValueError("ttl is in event time: the query must have a time= that orders its windows")
     most = _max_parallelism(source.j_env)
     work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": bounded}
     if options.packed is False:

@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash import Query
 from sash_flink.schema import find
 
-__all__ = ["END", "NEVER", "Clock"]
+__all__ = ["END", "NEVER", "Clock", "milliseconds"]
 
 NEVER = -(2**63)
 """The watermark before there is one."""
@@ -67,10 +67,10 @@ class Clock:
             return None
         if isinstance(at, float) and math.isinf(at):
             return max(watermark + 1, -_FARTHEST)
-        return max(_milliseconds(at) - 1, watermark + 1)
+        return max(milliseconds(at) - 1, watermark + 1)
 
 
-def _milliseconds(at: Any) -> int:
+def milliseconds(at: Any) -> int:
     """Since 1970, rounded up."""
     if isinstance(at, np.datetime64):
         return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)

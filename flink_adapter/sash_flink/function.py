@@ -32,6 +32,10 @@ class Live:
         """The next one that Flink knows of."""
         self.element: Element | None = None
         """The one of the journal that was added last."""
+        self.begun = False
+        """Whether there is state of it."""
+        self.forgotten = False
+        """Whether its operator is a new one, because it had been silent for too long."""
 
 
 class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink has no types
@@ -73,6 +77,10 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
     def size(self, records: Any) -> int:
         """About how many bytes they have."""
 
+    def due(self, live: Live) -> int | None:
+        """When Flink is to call, should nothing come before; None: it need not."""
+        return self.clock.timer(live.op.next_timer(), live.watermark)
+
     # Flink's calls
 
     def open(self, runtime_context: RuntimeContext) -> None:
@@ -92,6 +100,9 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
         live = self._found(ctx)
+        if not live.begun:
+            live.begun = True
+            ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
         found = self._run(live, watermark, records)
         if self._timed:
             self._set_timer(live, ctx)
@@ -100,11 +111,17 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
         """Time has passed for a key from which nothing may come any more."""
         live = self._found(ctx)
+        if not live.begun:  # it has been forgotten
+            del self._live[live.key]
+            return []
         if live.timer is not None and live.timer <= timestamp:
             live.timer = None
         watermark = ctx.timer_service().current_watermark()
         found = self._run(live, watermark, None) if watermark > live.watermark else []
-        if self._timed:
+        if live.forgotten:
+            ctx.timer_service().delete_event_time_timer(END)
+            del self._live[live.key]
+        elif self._timed:
             self._set_timer(live, ctx)
         return found
 
@@ -123,26 +140,31 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
             key = (key,)
         live = self._live.get(key)
         if live is None:
-            live = self._live[key] = self._read(key, ctx)
+            live = self._live[key] = self._read(key)
             if len(self._live) > self.cache:
                 self._live.popitem(last=False)
         elif len(self._live) == self.cache:
             self._live.move_to_end(key)
         return live
 
-    def _read(self, key: Any, ctx: KeyedProcessFunction.Context) -> Live:
+    def _read(self, key: Any) -> Live:
         snapshot, entries = self._journal.read()
         live = Live(key, self.made(snapshot), Weight(self.least, len(snapshot or b"")))
         with self.metrics.muted():
             for watermark, records in entries:
                 self._applied(live, watermark, records)  # what came out then is out
                 live.weight.add(self.size(records))
-        if snapshot is None and not entries:
-            ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
+        live.begun = snapshot is not None or bool(entries)
         return live
 
     def _run(self, live: Live, watermark: int, records: Any) -> list[Any]:
         found = self._applied(live, watermark, records)
+        if live.forgotten:
+            self._journal.clear()
+            live.weight, live.element = Weight(self.least), None
+            if records is None:
+                return found
+            live.forgotten = False
         written = self.size(records)
         if live.weight.add(written):
             snapshot = live.op.snapshot(trusted=True)
@@ -166,7 +188,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
     def _set_timer(self, live: Live, ctx: KeyedProcessFunction.Context) -> None:
         if live.watermark == END:
             return
-        at = self.clock.timer(live.op.next_timer(), live.watermark)
+        at = self.due(live)
         if at is not None and (live.timer is None or at < live.timer):
             ctx.timer_service().register_event_time_timer(at)
             live.timer = at

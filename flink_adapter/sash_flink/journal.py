@@ -84,6 +84,10 @@ class Journal:
         added = self._list.get_internal_state()._added_elements
         return bool(added) and added[-1] is element
 
+    def clear(self) -> None:
+        """Have nothing any more."""
+        self._list.clear()
+
     def replace(self, snapshot: bytes) -> None:
         """Have a snapshot instead of all entries."""
         self._list.update([(VERSION, snapshot)])

@@ -10,7 +10,7 @@ from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Operator, Query
 from sash.ends import POSITION, ends_in
-from sash_flink.clock import END
+from sash_flink.clock import END, milliseconds
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
 from sash_flink.values import reader, row_of, unchanged, writer
@@ -79,7 +79,23 @@ class WindowOperatorFunction(StatefulFunction):
         if watermark == END:
             return self._rows(live, live.op.close())
         mark = self.clock.mark(watermark)
-        return [] if mark is None else self._rows(live, live.op.advance(mark))
+        if mark is None:
+            return []
+        found = self._rows(live, live.op.advance(mark))
+        silent = self._silent(live)
+        if silent is not None and silent <= watermark:
+            live.op, live.forgotten = self.made(None), True
+            live.op.advance(mark)
+        return found
+
+    def due(self, live: Live) -> int | None:
+        """When a window may be complete, or the key has been silent for too long."""
+        return min((at for at in (super().due(live), self._silent(live)) if at is not None), default=None)
+
+    def _silent(self, live: Live) -> int | None:
+        """The watermark at which the key is to be forgotten; None: it is not."""
+        newest = None if self.ttl is None else live.op.newest
+        return None if newest is None or self.ttl is None else milliseconds(newest) + self.ttl + 1
 
     def taken(self, live: Live, records: Any) -> list[Any]:
         """What comes out when a record comes in."""

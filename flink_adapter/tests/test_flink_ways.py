@@ -80,6 +80,7 @@ def test_time_passes_for_keys_that_are_silent_or_forgotten(flink: StreamExecutio
             "packed": sash_flink.aggregate(stream, silent, buckets=7, **packed),
             "record": sash_flink.aggregate(stream, silent, packed=False),
             "ttl": sash_flink.aggregate(forgetful, counts, ttl="100ms", **packed),
+            "ttl by record": sash_flink.aggregate(forgetful, counts, ttl="100ms", packed=False),
             "no ttl": sash_flink.aggregate(forgetful, counts, **packed),
         },
     )
@@ -87,8 +88,49 @@ def test_time_passes_for_keys_that_are_silent_or_forgotten(flink: StreamExecutio
         ends = [end for plug, _, end, _ in found[way] if plug == "b"]
         assert len(ends) == 40 and ends == sorted(ends)
         assert ("a", 0, 10, 3.0) in found[way][:20]
-    assert [row for row in found["ttl"] if row[0] == "a"] == [("a", 0, 2, 12.0)]
+    for way in ("ttl", "ttl by record"):
+        assert [row for row in found[way] if row[0] == "a"] == [("a", 0, 2, 12.0)]
     assert [row for row in found["no ttl"] if row[0] == "a"] == [("a", 0, 2, 5.0), ("a", 1, 3, 12.0)]
+
+
+def peeking() -> type[Any]:
+    """Tells with each record what Flink has as its key's state before it is taken. Sent to the worker by value."""
+    from pyflink.common import Row
+
+    from sash_flink import WindowOperatorFunction
+
+    class Peeking(WindowOperatorFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            snapshot, entries = self._journal.read()
+            told = f"{snapshot is not None} {[records for _, records in entries if records is not None]}"
+            super().process_element(value, ctx)
+            return [Row(value[0], value[1], told)]
+
+        def on_timer(self, timestamp: int, ctx: Any) -> Any:
+            super().on_timer(timestamp, ctx)
+            return []
+
+    return Peeking
+
+
+@pytest.mark.parametrize(("ttl", "left"), [(100, "False []"), (None, "False [('a', 0, 1.0)]")])
+def test_of_a_forgotten_key_nothing_is_left_in_flinks_state(
+    flink: StreamExecutionEnvironment, ttl: int | None, left: str
+) -> None:
+    from pyflink.common import Types
+
+    import sash_flink
+
+    one_record_a_bundle(flink)
+    asked = query(windows=sash.sliding(3), aggregates={"n": sash.Sum("load")})
+    rows: Rows = [("a", 0, 1.0), *(("b", t, 1.0) for t in range(1, 500, 7)), ("a", 502, 4.0)]
+    read = pa.schema([("plug", pa.string()), ("t", pa.int64()), ("load", pa.float64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("n", "double")])
+    stream = sash_flink.with_watermarks(stream_of(flink, rows), asked, every_record=True)
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    kind = Types.ROW_NAMED(["plug", "t", "told"], [Types.STRING(), Types.LONG(), Types.STRING()])
+    with keyed.process(peeking()(asked, read, results, ttl=ttl), kind).execute_and_collect() as found:
+        assert [told for plug, t, told in map(tuple, found) if (plug, t) == ("a", 502)] == [left]
 
 
 def test_few_operators_alive_equal_times_and_tuples(flink: StreamExecutionEnvironment) -> None:
