@@ -17,7 +17,8 @@ Which moments it is given:
   range.
 - n values have at most 2n - 3 moments that more than one distribution shares. Where Newton's method does not
   converge, because few values are distinct and no density fits, it is given fewer, down to none: then the
-  estimate is linear from ``min`` to ``max``, as it is for two values.
+  estimate is linear from ``min`` to ``max``, as it is for two values. Of about ten values or fewer that hangs on
+  roundings: the same values merged in another order may be estimated otherwise, between ``min`` and ``max`` still.
 - The paper solves for both kinds of moments at once. Here each is solved for alone, the logarithms if all
   values are positive, and the fit with the lower cross entropy -E[log f(x)] is taken. That is the
   entropy of the data plus the Kullback-Leibler divergence from data to fit, and the moments are enough to
