@@ -87,14 +87,16 @@ def time_query(ratio: int) -> sash.Query:
 
 
 def ours(query: sash.Query, **options: Any) -> Callable[[Readings], Any]:
-    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(), query, **options))
+    """Of the columns that the query reads, which are those that SQL's planner would leave."""
+    columns = ", ".join(f"`{name}`" for name in query.columns)
+    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(columns), query, **options))
 
 
 def identity(readings: Readings) -> None:
     """A keyed process function that does nothing, on rows of the same columns, keyed in the JVM as ours are."""
     from identity_function import identity_stream
 
-    readings.sink(identity_stream(readings.stream()))
+    readings.sink(identity_stream(readings.stream("plug, `load`")))
 
 
 def over(n: int, order: str = "proc") -> Callable[[Readings], Any]:
