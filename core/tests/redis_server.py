@@ -38,10 +38,14 @@ class RedisServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}"
 
+    def begin(self, *options: str) -> None:
+        """Do not wait until it answers."""
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([*self._command, *options], stdout=log, stderr=log)
+
     def start(self) -> None:
         """Until it answers."""
-        with (self._folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        self.begin()
         deadline = time.monotonic() + 30
         while time.monotonic() < deadline:
             if self._answers():

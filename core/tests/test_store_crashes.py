@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+import redis
 
 import sash
 import store_writer
@@ -166,6 +167,28 @@ class TestRedisGoesAway:
         with pytest.raises(StoreAway, match="does not answer"):
             self.window(server)
         server.start()
+
+    def test_a_server_that_is_loading_is_away(self, tmp_path: Path) -> None:
+        """It says meanwhile that it keeps no log, and must not be refused for it."""
+        server = RedisServer(tmp_path)
+        with redis.Redis.from_url(server.url).pipeline(transaction=False) as pipe:
+            for number in range(20_000):  # it answers after every 1,024
+                pipe.set(f"other-{number}", "x")
+            pipe.execute()
+        server.kill()
+        server.begin("--key-load-delay", "200")
+        said = []
+        for _ in range(600):
+            try:
+                RedisStore(server.url, timeout=1.0).close()
+                break
+            except StoreAway as error:  # and no other StoreError
+                said.append(str(error))
+                time.sleep(0.05)
+        else:
+            pytest.fail("it is never done")
+        server.stop()
+        assert any("does not answer: it is loading what it has kept" in each for each in said)
 
     def test_a_server_that_comes_back_empty(self, tmp_path: Path) -> None:
         server = RedisServer(tmp_path, durable=False)

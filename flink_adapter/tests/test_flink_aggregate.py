@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_said_before_a_job_starts(flink: StreamExecutionEnv
     with pytest.raises(TypeError, match="aggregate 'sum'"):
         sash_flink.aggregate(stream, PEAKS.using(aggregates={"sum": sash.Sum("plug")}))
     with pytest.raises(ValueError, match="ttl is in event time"):
-        sash_flink.aggregate(stream, PEAKS, packed=False, ttl="1h")
+        sash_flink.aggregate(stream, PEAKS.using(windows=sash.sliding(3), time=None), ttl="1h")
     with pytest.raises(ValueError, match="buckets must be"):
         sash_flink.aggregate(stream, PEAKS, buckets=0)
     with pytest.raises(ValueError, match="no time="):

@@ -63,7 +63,10 @@ class RedisStore:
         """Refuse a server that forgets what it has confirmed."""
         with self._named():
             self._waits = "WAITAOF" in {str(name).upper() for name in self._client.command_list()}
-            enabled = self._client.info("persistence").get("aof_enabled")
+            found = self._client.info("persistence")
+            if found.get("loading"):  # until it is done, the server says that it keeps no log
+                raise self._redis.exceptions.BusyLoadingError("it is loading what it has kept")
+            enabled = found.get("aof_enabled")
             always = self._waits or self._client.config_get("appendfsync").get("appendfsync") == "always"
         if not enabled or not always:
             raise StoreError(
