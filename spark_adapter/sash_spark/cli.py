@@ -84,14 +84,16 @@ def _folder(job: Job) -> Path:
     linked = not job.streaming or len(set(times)) == len(times)
     for number, file in enumerate(job.source.files):
         target = folder / f"{number:08d}.parquet"
-        if job.source.format == "parquet" and schema == job.source.schema:
-            target.symlink_to(file.resolve()) if linked else shutil.copyfile(file, target)
-        else:
+        if job.source.format != "parquet" or schema != job.source.schema:
             with pq.ParquetWriter(target, schema) as writer:
                 for table in job.source.tables_of(file):
                     writer.write_table(_cast(table, schema))
-        if not target.is_symlink():
-            os.utime(target, (10**9 + number, 10**9 + number))
+        elif linked:
+            target.symlink_to(file.resolve())
+            continue
+        else:
+            shutil.copyfile(file, target)
+        os.utime(target, (10**9 + number, 10**9 + number))
     return folder
 
 
