@@ -67,7 +67,9 @@ class TimeRule(Rule):
         parts = []
         if near.any():
             parts.append(self._by_number(which[near], keys, first[:, near], counts[:, near], view))
-        last = first + counts - 1
+        # Of keys that have none, the first may be the least number that there is: nothing is taken from that.
+        some = counts > 0
+        first, last = np.where(some, first, moment.high), np.where(some, first + counts - 1, moment.low)
         far = np.flatnonzero(~near).tolist()  # with long gaps, in which windows are empty
         return parts + [self._by_slice(which[i], keys, first[:, i], last[:, i], view) for i in far]
 
@@ -114,7 +116,8 @@ class TimeRule(Rule):
         low = np.maximum(periods.first_behind(table.first), first[at])
         same = table.code[1:] == table.code[:-1]
         low[1:] = np.where(same, np.maximum(low[1:], index[:-1] + 1), low[1:])
-        lo, k = numbered(low, np.maximum(np.minimum(index, last[at]) - low + 1, 0))
+        upto = np.minimum(index, last[at])
+        lo, k = numbered(low, np.where(upto >= low, upto - low + 1, 0))
         code, start, end = table.code[lo], periods.start(k), periods.end(k)
         return code, np.full(len(lo), self.places[which]), start, end, lo, view.at_time(code, end)
 
