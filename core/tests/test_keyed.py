@@ -185,6 +185,15 @@ class TestTimers:
         elif at > -1000:
             assert not again.advance(at - 1)["window_end"]
 
+    def test_a_new_key_before_any_watermark_beside_many_slices_of_another(self) -> None:
+        """Of such a key no window is complete, and its numbers begin at the least that there is."""
+        query = sash.Query(key="k", windows=sash.sliding(1, on="t"), aggregates={"n": sash.Count()}, time="t")
+        op = KeyedOperator(query, own_watermark=False)
+        for t in range(1, 10):
+            assert not op.process_batch({"k": ["a"], "t": [t]})["k"]
+        assert not op.process_batch({"k": ["b"], "t": [10]})["k"]
+        assert op.advance(100)["window_end"] == list(range(2, 12))
+
     def test_of_time_windows(self) -> None:
         query = sash.Query(key="k", windows=sash.sliding("10s", "5s"), aggregates={"n": sash.Count()}, time="ts")
         op = KeyedOperator(query)

@@ -112,7 +112,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """Time has passed for a key from which nothing may come any more."""
         live = self._found(ctx)
         if not live.begun:  # it has been forgotten
-            del self._live[live.key]
+            self._live.pop(live.key, None)
             return []
         if live.timer is not None and live.timer <= timestamp:
             live.timer = None
@@ -120,7 +120,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         found = self._run(live, watermark, None) if watermark > live.watermark else []
         if live.forgotten:
             ctx.timer_service().delete_event_time_timer(END)
-            del self._live[live.key]
+            self._live.pop(live.key, None)
         elif self._timed:
             self._set_timer(live, ctx)
         return found
@@ -155,6 +155,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
                 self._applied(live, watermark, records)  # what came out then is out
                 live.weight.add(self.size(records))
         live.begun = snapshot is not None or bool(entries)
+        live.forgotten = False  # with a ttl that the job did not have before: the entries tell it again each time
         return live
 
     def _run(self, live: Live, watermark: int, records: Any) -> list[Any]:

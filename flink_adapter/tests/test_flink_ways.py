@@ -133,6 +133,40 @@ def test_of_a_forgotten_key_nothing_is_left_in_flinks_state(
         assert [told for plug, t, told in map(tuple, found) if (plug, t) == ("a", 502)] == [left]
 
 
+def restarting(moments: set[int], ttl: int) -> type[Any]:
+    """Begins anew with what Flink has as state, and with a ttl, before records of these times. Sent by value."""
+    from sash_flink import WindowOperatorFunction
+
+    class Restarting(WindowOperatorFunction):
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            if value[1] in moments:
+                self._live.clear()
+                self.ttl = ttl
+            return super().process_element(value, ctx)
+
+    return Restarting
+
+
+def test_a_ttl_that_is_new_forgets_what_was_before_and_nothing_since(flink: StreamExecutionEnvironment) -> None:
+    """The journal has records from before and from after the silence: they are read again, and again."""
+    from pyflink.common import Types
+
+    import sash_flink
+
+    one_record_a_bundle(flink)
+    asked = query(windows=sash.sliding(3), aggregates={"n": sash.Sum("load")})
+    again: Rows = [("a", 502, 4.0), ("a", 503, 8.0), ("a", 504, 16.0)]
+    rows: Rows = [("a", 0, 1.0), *(("b", t, 1.0) for t in range(1, 500, 70)), *again]
+    read = pa.schema([("plug", pa.string()), ("t", pa.int64()), ("load", pa.float64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("n", "double")])
+    stream = sash_flink.with_watermarks(stream_of(flink, rows), asked, every_record=True)
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    kind = Types.ROW_NAMED(results.names, [Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE()])
+    function = restarting({503, 504}, 100)(asked, read, results)
+    with keyed.process(function, kind).execute_and_collect() as found:
+        assert [row for row in map(tuple, found) if row[0] == "a"] == [("a", 0, 3, 28.0)]
+
+
 def test_few_operators_alive_equal_times_and_tuples(flink: StreamExecutionEnvironment) -> None:
     """Of one operator alive all others are read from Flink's state each time; rows of equal times stay in order."""
     from pyflink.common import Types

@@ -54,3 +54,18 @@ def test_workers_run_in_this_environment(spark: SparkSession) -> None:
     schema = "id long, prefix string, version string, core string"
     (row,) = spark.range(1).mapInPandas(where, schema).collect()
     assert (row.prefix, row.version, row.core) == (sys.prefix, sys.version, sash.__file__)
+
+
+def test_workers_do_not_look_for_garbage_among_what_they_have_loaded(spark: SparkSession) -> None:
+    def counted(batches: Iterable[pd.DataFrame]) -> Iterable[pd.DataFrame]:
+        import gc
+
+        from sash_spark.worker import settle
+
+        for batch in batches:
+            settle()
+            settle()  # the second call of a worker's, whatever tasks it had before, or a later one
+            yield batch.assign(id=gc.get_freeze_count())
+
+    rows = spark.range(0, 1, 1, 1).mapInPandas(counted, "id long").collect()
+    assert [row.id > 20_000 for row in rows] == [True]
