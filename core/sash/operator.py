@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Mapping
+from operator import itemgetter
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,6 +25,8 @@ from sash.windows import Window
 __all__ = ["Operator"]
 
 Row = dict[str, Any]
+Values = tuple[Any, ...]
+Made = TypeVar("Made")
 
 
 class Operator:
@@ -59,6 +62,9 @@ class Operator:
         self._lanes = [Engines(query, planned, moves_watermark(self._own, planned.lane)) for planned in self.plan.lanes]
         self._values = query.values
         self._orders = [each.lane.order for each in self._lanes]
+        self._in_arrival = self._orders == [None]
+        self._order_places = [None if order is None else query.columns.index(order) for order in self._orders]
+        self._values_in = _chosen([query.columns.index(column) for column in self._values])
         self._output = Output(query)
 
     def warm_up(self) -> None:
@@ -78,14 +84,40 @@ class Operator:
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._rows} has no column {error.args[0]!r}; it has {there}") from None
+        return self._process(times, values, self._output.row)
+
+    def take(self, row: Values) -> list[Values]:
+        """As :meth:`process`, for engines whose rows have no names: a row's values in the order of ``query.columns``.
+
+        Results are the values of rows, in the order of ``query.results`` without the key's columns. Costs a third less
+        than dictionaries do where a window is a tuple further with each tuple.
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(key="plug", windows=sash.sliding(2), aggregates={"peak": sash.Max("load")}))
+        >>> op.take(("a", 3)), op.take(("a", 9))
+        ([], [(0, 2, 9)])
+        """
+        if self._closed:
+            self._refuse_closed()
+        values = self._values_in(row)
+        if not self._in_arrival:
+            times = [None if place is None else row[place] for place in self._order_places]
+            return self._process(times, values, self._output.values)
+        results, _ = self._in_lane(self._lanes[0], None, values, self._output.values)  # none of which is ever late
+        self.dropped = ()
+        self._rows += 1
+        return results
+
+    def _process(self, times: list[Any], values: Values, made: Callable[..., Made]) -> list[Made]:
+        """Take a tuple; ``made`` is what results are made by."""
         codecs = self._codecs
         try:
             if len(times) == 1:  # nothing to take back elsewhere if it fails
                 each = self._lanes[0]
                 time = None if self._orders[0] is None else self._inside(each, times[0])
-                results, late = self._in_lane(each, time, values)
+                results, late = self._in_lane(each, time, values, made)
             else:
-                results, late = self._in_lanes(times, values)
+                results, late = self._in_lanes(times, values, made)
         except BaseException:
             self._codecs = codecs  # a row that was refused has not told what times are like
             raise
@@ -93,18 +125,18 @@ class Operator:
         self._rows += 1
         return results
 
-    def _in_lanes(self, times: list[Any], values: tuple[Any, ...]) -> tuple[list[Row], bool]:
+    def _in_lanes(self, times: list[Any], values: Values, made: Callable[..., Made]) -> tuple[list[Made], bool]:
         inside = [self._inside(each, time) for each, time in zip(self._lanes, times, strict=True)]
-        results: list[Row] = []
+        results: list[Made] = []
         late = False
         with self._all_or_none(True):
             for each, time in zip(self._lanes, inside, strict=True):
-                found, dropped = self._in_lane(each, time, values)
+                found, dropped = self._in_lane(each, time, values, made)
                 results += found
                 late = late or dropped
         return results, late
 
-    def _in_lane(self, each: Engines, time: Any, values: tuple[Any, ...]) -> tuple[list[Row], bool]:
+    def _in_lane(self, each: Engines, time: Any, values: Values, made: Callable[..., Made]) -> tuple[list[Made], bool]:
         """The results of a tuple in one lane, and whether it came too late for it."""
         try:
             found = each.rows().process(time, values)
@@ -112,7 +144,7 @@ class Operator:
             raise type(error)(f"row {self._rows}: {error}") from error
         if not found:
             return [], found is None
-        return [self._output.row(each.lane, result, self._codecs) for result in found], False
+        return [made(each.lane, result, self._codecs) for result in found], False
 
     def _inside(self, each: Engines, time: Any) -> Any:
         order = each.lane.order
@@ -403,3 +435,10 @@ class _Undo:
             self._op._codecs = self._codecs
             for each, memo in zip(self._lanes, self._memos, strict=True):
                 each.restore(memo)
+
+
+def _chosen(places: list[int]) -> Callable[[Values], Values]:
+    """The values at some places of a row, as a tuple."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda row: tuple([row[place] for place in places])

@@ -75,7 +75,8 @@ class Output:
         self._query = query
         self._named = None not in query.named
         self._revises = query.revises
-        self._aggregates = tuple(query.aggregates)
+        self._plain = not (self._named or self._revises)
+        self._columns = query.results[len(query.keys) :]
         self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
 
     def steps(self, lane: Lane) -> list[int]:
@@ -84,17 +85,18 @@ class Output:
 
     def row(self, lane: Lane, result: Result, codecs: Codecs) -> dict[str, Any]:
         """A result as a row."""
-        name = lane.names[result.window]
-        row: dict[str, Any] = {"window": name} if self._named else {}
-        start, end = result.start, result.end
+        return dict(zip(self._columns, self.values(lane, result, codecs), strict=True))
+
+    def values(self, lane: Lane, result: Result, codecs: Codecs) -> tuple[Any, ...]:
+        """A result as the values of a row."""
+        number, start, end, revision, aggregates = result
+        name = lane.names[number]
         if lane.order is not None and not self._on_counts[name]:
             codec = codecs[lane.order]
             start, end = codec.from_inside(start), codec.from_inside(end)
-        row["window_start"], row["window_end"] = start, end
-        if self._revises:
-            row["revision"] = result.revision
-        row.update(zip(self._aggregates, result.aggregates, strict=True))
-        return row
+        if self._plain:
+            return (start, end, *aggregates)
+        return (*((name,) * self._named), start, end, *((revision,) * self._revises), *aggregates)
 
     def table(
         self, frame: Frame, outcomes: Sequence[Outcome], codecs: Codecs, keys: Mapping[str, Array] | None = None

@@ -111,6 +111,18 @@ def singly(op: sash.Operator, events: Sequence[Event]) -> list[Row]:
     return [result for event in events for result in on(op, event)]
 
 
+def by_place(op: sash.Operator, events: Sequence[Event]) -> list[Row]:
+    """Rows and results without names."""
+    results = []
+    for event in events:
+        if event[0] == "row":
+            found = op.take(tuple(event[1][column] for column in op.query.columns))
+            results += [dict(zip(op.query.results, values, strict=True)) for values in found]
+        else:
+            results += on(op, event)
+    return results
+
+
 def pieces(scenario: Scenario) -> Iterator[list[Event]]:
     """The events between the cuts."""
     edges = [0, *scenario.cuts, len(scenario.events)]
@@ -284,6 +296,35 @@ class TestBatches:
         op = sash.Operator(example())
         assert rows_of(op.process_batch({"ts": np.array([], int), "x": np.array([], int)})) == []
         assert op.process({"ts": 5, "x": 1}) == []
+
+
+class TestByPlace:
+    """Rows that have no names: all that can be seen is as with names, bad rows included."""
+
+    @MODERATE
+    @given(scenario=st.one_of(scenarios(), arrival_scenarios(), two_lane_scenarios(), timestamp_scenarios()))
+    def test_as_with_names(self, scenario: Scenario) -> None:
+        op = sash.Operator(scenario.query)
+        check(scenario, op, by_place(op, scenario.events))
+        other = sash.Operator(scenario.query)
+        singly(other, scenario.events)
+        assert op.snapshot() == other.snapshot()
+        assert op.metrics == other.metrics
+
+    def test_late_and_bad_ones(self) -> None:
+        op = sash.Operator(example())
+        assert op.take((5, 1)) == []
+        assert op.take((25, 1)) == [(0, 10, 1)]
+        assert (op.take((5, 1)), list(op.dropped)) == ([], [0])
+        with pytest.raises(ValueError, match="column 'ts', row 3"):
+            op.take((None, 1))
+        assert (op.take((26, 1)), list(op.dropped)) == ([], [])
+        arrived = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"total": sash.Sum("x")}))
+        with pytest.raises(TypeError, match=r"row 0: Sum\('x'\) cannot aggregate 'one'"):
+            arrived.take(("one",))
+        arrived.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            arrived.take((1,))
 
 
 class TestMixed:

@@ -134,10 +134,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
 
     def _found(self, ctx: KeyedProcessFunction.Context) -> Live:
         key = ctx.get_current_key()
-        if type(key) is Row:
-            key = tuple(key._values)
-        elif not isinstance(key, tuple):
-            key = (key,)
+        key = tuple(key._values) if type(key) is Row else key if isinstance(key, tuple) else (key,)
         live = self._live.get(key)
         if live is None:
             live = self._live[key] = self._read(key)

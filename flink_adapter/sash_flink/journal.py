@@ -43,14 +43,15 @@ class Weight:
     """How much is in a journal: decides when it is time for a snapshot."""
 
     def __init__(self, least: int, snapshot: int = 0) -> None:
-        self._least, self.snapshot, self.since, self.entries = least, snapshot, 0, 0
+        self.snapshot, self.since, self.entries = snapshot, 0, 0
+        self._most = max(snapshot, least)
+        self._most_entries = self._most // 16
 
     def add(self, size: int) -> bool:
         """Count an entry; whether the entries now weigh more than the snapshot."""
         self.since += size
         self.entries += 1
-        most = max(self.snapshot, self._least)
-        return self.since > most or self.entries > most // 16
+        return self.since > self._most or self.entries > self._most_entries
 
     @property
     def total(self) -> int:

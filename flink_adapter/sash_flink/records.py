@@ -40,12 +40,13 @@ class WindowOperatorFunction(StatefulFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         """Start."""
         super().open(runtime_context)
-        self._names = self.schema.names
+        self._names = self.results.names
         self._readers = [(i, made) for i, field in enumerate(self.schema) if (made := reader(field.type)) is not None]
         keys = len(self.query.keys)
         self._key_readers = dict(self._readers)  # the key's columns are the first that are read
         self._key_writers = [writer(field.type) for field in list(self.results)[:keys]]
-        self._writers = [(each.name, unchanged(each.type), writer(each.type)) for each in list(self.results)[keys:]]
+        self._writers = [writer(field.type) for field in list(self.results)[keys:]]
+        self._same = [unchanged(field.type) for field in list(self.results)[keys:]]
         self._size = 10 * (2 + len(self.schema))  # as pickled among others: at most 9 a number, and a byte or two
         self._ends = self.results.field("window_end").type
         self._mixed = pa.types.is_struct(self._ends)
@@ -56,10 +57,7 @@ class WindowOperatorFunction(StatefulFunction):
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
         """The watermark and the record."""
         values = value._values if type(value) is Row else list(value)
-        if self.stamped:
-            watermark, *values = values
-        else:
-            watermark = ctx.timer_service().current_watermark()
+        watermark = values.pop(0) if self.stamped else ctx.timer_service().current_watermark()
         for i, made in self._readers:
             values[i] = made(values[i])
         return watermark, tuple(values)
@@ -77,11 +75,11 @@ class WindowOperatorFunction(StatefulFunction):
     def advanced(self, live: Live, watermark: int) -> list[Any]:
         """What comes out when the watermark moves."""
         if watermark == END:
-            return self._rows(live, live.op.close())
+            return self._rows(live, [tuple(row.values()) for row in live.op.close()])
         mark = self.clock.mark(watermark)
         if mark is None:
             return []
-        found = self._rows(live, live.op.advance(mark))
+        found = self._rows(live, [tuple(row.values()) for row in live.op.advance(mark)])
         silent = self._silent(live)
         if silent is not None and silent <= watermark:
             live.op, live.forgotten = self.made(None), True
@@ -101,21 +99,20 @@ class WindowOperatorFunction(StatefulFunction):
         """What comes out when a record comes in."""
         self.metrics.counts["rows"] += 1
         try:
-            found = live.op.process(dict(zip(self._names, records, strict=True)))
+            found = live.op.take(records)
         except BAD as error:
             self.metrics.counts["rejected"] += 1
             return [(self._rejected, Row(*self._told(records), str(error)))]
+        rows = self._rows(live, found) if found else []
         if live.op.dropped:
             self.metrics.counts["late"] += 1
-            return [*self._rows(live, found), (self._late, Row(*self._told(records)))]
-        return self._rows(live, found)
+            rows.append((self._late, Row(*self._told(records))))
+        return rows
 
     def _told(self, records: Any) -> list[Any]:
         return [writer(field.type)(value) for field, value in zip(self.schema, records, strict=True)]
 
-    def _rows(self, live: Live, found: list[dict[str, Any]]) -> list[Any]:
-        if not found:
-            return []
+    def _rows(self, live: Live, found: list[tuple[Any, ...]]) -> list[Any]:
         self.metrics.counts["results"] += len(found)
         if live.told is None:
             live.told = [self._key(i, value) for i, value in enumerate(live.key[: len(self._key_writers)])]
@@ -125,16 +122,15 @@ class WindowOperatorFunction(StatefulFunction):
         made = self._key_readers.get(i)
         return self._key_writers[i](value if made is None else made(value))
 
-    def _row(self, key: list[Any], result: dict[str, Any]) -> Row:
+    def _row(self, key: list[Any], result: tuple[Any, ...]) -> Row:
+        if list(map(type, result)) == self._same:
+            return row_of([*key, *result], self._names)
         if self._mixed:  # ends are positions, or times of one of several columns
-            which = self._which(result["window"])
-            for name in ("window_start", "window_end"):
-                result[name] = [result[name] if field.name == which else None for field in self._ends]
-        values = [*key]
-        for name, same, made in self._writers:
-            value = result[name]
-            values.append(value if type(value) is same else made(value))
-        return row_of(values)
+            name, *ends = result[:3]
+            which = self._which(name)
+            apart = ([end if field.name == which else None for field in self._ends] for end in ends)
+            result = (name, *apart, *result[3:])
+        return row_of([*key, *(made(value) for made, value in zip(self._writers, result, strict=True))], self._names)
 
     def _which(self, name: str) -> str:
         (lane,) = [lane for lane in self.query.lanes if name in lane.names]

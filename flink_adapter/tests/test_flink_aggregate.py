@@ -53,7 +53,9 @@ def test_late_and_rejected_rows_are_side_outputs(flink: StreamExecutionEnvironme
     assert "'t'" in reason
 
 
-def test_results_go_on_to_sql_and_to_python(flink: StreamExecutionEnvironment) -> None:
+@pytest.mark.parametrize("packed", [True, False])
+def test_results_go_on_to_sql_and_to_python(flink: StreamExecutionEnvironment, packed: bool) -> None:
+    """As rows whose fields have names."""
     from pyflink.common import Types
     from pyflink.table import StreamTableEnvironment
 
@@ -62,12 +64,12 @@ def test_results_go_on_to_sql_and_to_python(flink: StreamExecutionEnvironment) -
     query = sash.Query(key="plug", windows=sash.sliding(2), aggregates={"sum": sash.Sum("load"), "n": sash.Count()})
     t_env = StreamTableEnvironment.create(flink)
     rows = [(f"p{i % 3}", i, float(i)) for i in range(12)]
-    results = sash_flink.aggregate(loads(flink, rows), query)
+    results = sash_flink.aggregate(loads(flink, rows), query, packed=packed)
     assert results.get_type() == Types.ROW_NAMED(
         ["plug", "window_start", "window_end", "sum", "n"],
         [Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE(), Types.LONG()],
     )
-    doubled = results.map(lambda row: (row[0], row[3] * 2), Types.TUPLE([Types.STRING(), Types.DOUBLE()]))
+    doubled = results.map(lambda row: (row[0], row.sum * 2), Types.TUPLE([Types.STRING(), Types.DOUBLE()]))
     t_env.create_temporary_view("sums", t_env.from_data_stream(doubled).alias("plug", "twice"))
     found = t_env.execute_sql("SELECT plug, twice FROM sums").collect()
     assert sorted(tuple(row) for row in found) == sorted((f"p{i % 3}", 2.0 * (i + i + 3)) for i in range(9))

@@ -81,6 +81,7 @@ class CountWatch(Watch):
     def __init__(self, number: int, state: WindowState, slices: Slices, window: ContextFree, settled: int) -> None:
         super().__init__(number, state, slices)
         self.window = window
+        self._plain = type(window) is CountWindow  # a subclass may have windows of its own
         self._restart(settled - state.since_count)
 
     def _restart(self, after: int) -> None:
@@ -91,9 +92,10 @@ class CountWatch(Watch):
 
     def step(self) -> None:
         """On to the window after the one that was due."""
-        if type(self.window) is CountWindow:  # a subclass may have windows of its own
+        if self._plain:
             self.due += self.window.slide
-            self.start = max(0, self.due - self.state.since_count - self.window.range)
+            start = self.due - self.state.since_count - self.window.range
+            self.start = start if start > 0 else 0
         else:
             self.start, end = next(self._extents, (math.inf, math.inf))
             self.due = end + self.state.since_count

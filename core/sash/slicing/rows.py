@@ -92,12 +92,12 @@ class RowLane:
 
     def process(self, time: Any, values: Values) -> list[Result] | None:
         """Take a tuple; the results that it brings. None: it is too late, and dropped."""
-        slicer = self.slicer
+        slicer, opened, steady = self.slicer, self._open, self._steady
         if self.lane.order is None:
             time = slicer.accepted
-        if self._open is not None and self._takes(self._open, time, values):
+        if opened is not None and self._takes(opened, time, values):
             return []
-        if self._steady is not None and (found := self._steady.take(self, values)) is not None:
+        if steady is not None and (found := steady.take(self, values)) is not None:
             return found
         late = self.watermark is not None and time < self.watermark
         if late and time < self.watermark - self.lane.lateness:
