@@ -1,12 +1,17 @@
 """Sash on Flink beside what Flink itself has. Run by ``make bench-flink``.
 
 One embedded Flink, parallelism 1, Python workers of their own. A generator in the JVM makes readings of 84 (or 8)
-plugs, in order of time; every contender computes the maximum of every window; results go nowhere. Each contender is
-run on few and on many records: what is told is the difference, so that the start of a job and of its workers does not
-count. Few are so many that count windows are full: until then all contenders cost less. Runs that take seconds are done
-twice and the better counts; those of packed records, and of SQL OVER by arrival, have four times as many of them, for
-they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival, which costs less the more
-rows arrive in one. CPU is that of the whole process tree: this process, the JVM and the Python workers.
+plugs, in order of time; every contender computes the maximum of every window; results go nowhere. SQL and Sash with
+packed records take a table and give one, the others streams. Each contender is run on few and on many records: what is
+told is the difference, so that the start of a job and of its workers does not count. Few are so many that count windows
+are full, for until then all contenders cost less; and for Sash, SQL OVER by arrival and what does nothing as many at
+all sizes of windows, that the JVM has compiled as much. Runs that take seconds are done twice and the better counts;
+those of packed records have four times as many of them, for they cost least. SQL OVER orders rows by their time, or by
+the millisecond of their arrival, which costs less the more rows arrive in one. CPU is that of the whole process tree:
+this process, the JVM and the Python workers.
+
+``identity`` is a keyed process function that does nothing, as anyone would write it: PyFlink takes the key of a row in
+a Python worker of its own. Sash has the JVM take it; with ``identity, keyed in the JVM`` so has the function.
 
 SQL HOP and PyFlink's own windows are slow, and given fewer records than fill them, which favours them. The last
 workload is FPBA: how long the worst record is in the operator when it comes at a chunk's end.
@@ -34,10 +39,12 @@ import sash
 from flink_contenders import (
     Contender,
     Readings,
+    by_record,
     count_query,
     count_window,
     hop,
     identity,
+    identity_in_jvm,
     ours,
     over,
     sliding_windows,
@@ -69,22 +76,23 @@ Case = tuple[str, int, int, list[Contender]]
 def count_cases(records: int) -> Iterator[Case]:
     for n in SIZES:
         for keys in (84, 8):
-            full = keys * n
-            contenders = [Contender("sash packed", ours(count_query(n)), full + 4 * records, full)]
+            full, all_full = keys * n, keys * SIZES[-1]
+            contenders = [Contender("sash packed", ours(count_query(n)), all_full + 4 * records, all_full)]
             if keys == 84:
-                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), full + 4 * records, full))
+                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), all_full + records, all_full))
             if n >= 2**10:
                 contenders.append(
                     Contender("SQL OVER, time", over(n, "ts"), full + max(records * 20 // n, 4_000), full)
                 )
             if keys == 8:
-                by_record = ours(count_query(n), packed=False)
-                contenders.append(Contender("sash by record", by_record, full + records // 16, full))
+                most = all_full + records // 8
+                contenders.append(Contender("sash by record", by_record(count_query(n)), most, all_full))
             if keys == 8 and n == 2**10:
-                contenders.append(Contender("identity", identity, full + records // 16, full))
+                contenders.append(Contender("identity", identity, most, all_full))
+                contenders.append(Contender("identity, keyed in the JVM", identity_in_jvm, most, all_full))
             if keys == 84 and n in (2**10, 2**14):
                 in_time = count_query(n).using(time="ts")
-                contenders.append(Contender("sash packed, time", ours(in_time), full + 4 * records, full))
+                contenders.append(Contender("sash packed, time", ours(in_time), all_full + 4 * records, all_full))
             yield "count", keys, n, contenders
     yield "count", 1, 2**10, [Contender("count_window", count_window(2**10), 400, 300)]
 
@@ -94,7 +102,7 @@ def time_cases(records: int) -> Iterator[Case]:
         contenders = [Contender("sash packed", ours(time_query(ratio)), 84 * ratio + 4 * records, 84 * ratio)]
         contenders.append(Contender("SQL HOP", hop(ratio), max(records // 5 // ratio, 4_000)))
         if ratio == RATIOS[0]:
-            contenders.append(Contender("sash by record", ours(time_query(ratio), packed=False), records // 16))
+            contenders.append(Contender("sash by record", by_record(time_query(ratio)), records // 16))
             contenders.append(Contender("SlidingEventTimeWindows", sliding_windows(ratio), 3_000, 1_000))
         yield "time", 84, ratio, contenders
 

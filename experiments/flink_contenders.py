@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Contender",
     "Readings",
+    "by_record",
     "count_query",
     "count_window",
     "hop",
     "identity",
+    "identity_in_jvm",
     "ours",
     "over",
     "sliding_windows",
@@ -86,14 +88,35 @@ def time_query(ratio: int) -> sash.Query:
     )
 
 
-def ours(query: sash.Query, **options: Any) -> Callable[[Readings], Any]:
-    """Of the columns that the query reads, which are those that SQL's planner would leave."""
-    columns = ", ".join(f"`{name}`" for name in query.columns)
-    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(columns), query, **options))
+def ours(query: sash.Query) -> Callable[[Readings], Any]:
+    """From a table to a table, as SQL's own; of the columns that the query reads, which its planner would leave too."""
+
+    def run(readings: Readings) -> None:
+        table = readings.t_env.sql_query(f"SELECT {_names(query)} FROM ({readings.select})")
+        readings.t_env.create_temporary_view("results", sash_flink.aggregate_table(table, query, readings.t_env))
+        readings.sql("SELECT plug, peak FROM results", "plug INT, peak DOUBLE")
+
+    return run
+
+
+def by_record(query: sash.Query) -> Callable[[Readings], Any]:
+    """From a stream to a stream, as PyFlink's own."""
+    return lambda readings: readings.sink(sash_flink.aggregate(readings.stream(_names(query)), query, packed=False))
+
+
+def _names(query: sash.Query) -> str:
+    return ", ".join(f"`{name}`" for name in query.columns)
 
 
 def identity(readings: Readings) -> None:
-    """A keyed process function that does nothing, on rows of the same columns, keyed in the JVM as ours are."""
+    """A keyed process function that does nothing, on rows of the same columns."""
+    from identity_function import plain_stream
+
+    readings.sink(plain_stream(readings.stream("plug, `load`")))
+
+
+def identity_in_jvm(readings: Readings) -> None:
+    """The same on rows that are keyed in the JVM as ours are, for which PyFlink has nothing of its own."""
     from identity_function import identity_stream
 
     readings.sink(identity_stream(readings.stream("plug, `load`")))
@@ -111,9 +134,9 @@ def hop(ratio: int) -> Callable[[Readings], Any]:
         view = readings.t_env.sql_query(f"SELECT {readings.plug} AS plug, ts, {readings.load} AS `load` FROM ids")
         readings.t_env.create_temporary_view("readings", view)
         readings.sql(
-            "SELECT plug, window_start, MAX(`load`) FROM HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' SECOND, "
+            "SELECT plug, MAX(`load`) FROM HOP(TABLE readings, DESCRIPTOR(ts), INTERVAL '1' SECOND, "
             f"INTERVAL '{ratio}' SECOND({len(str(ratio))})) GROUP BY plug, window_start, window_end",
-            "plug INT, s TIMESTAMP(3), peak DOUBLE",
+            "plug INT, peak DOUBLE",
         )
 
     return run

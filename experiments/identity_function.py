@@ -12,7 +12,7 @@ from pyflink.util.java_utils import to_jarray
 from sash_flink import pipeline
 from sash_flink.pipeline import Source, jvm
 
-__all__ = ["identity_stream"]
+__all__ = ["identity_stream", "plain_stream"]
 
 
 class Identity(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink has no types
@@ -21,6 +21,12 @@ class Identity(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink has no ty
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
         """Yield it."""
         yield value
+
+
+def plain_stream(stream: DataStream) -> DataStream:
+    """Rows of a plug and a load, keyed by the plug, through a function that does nothing: as anyone would write it."""
+    kind = Types.ROW_NAMED(["plug", "load"], [Types.INT(), Types.DOUBLE()])
+    return stream.key_by(lambda row: row[0], key_type=Types.INT()).process(Identity(), output_type=kind)
 
 
 def identity_stream(stream: DataStream) -> DataStream:

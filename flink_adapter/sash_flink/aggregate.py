@@ -56,7 +56,10 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
 def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | None = None, **options: Any) -> Table:
     """The results of ``query`` over a table that is only ever appended to; options as of :func:`aggregate`."""
     env = t_env if t_env is not None else StreamTableEnvironment(table._j_table.getTableEnvironment())
-    results = _aggregated(Source(env.to_data_stream(table)), query, Options(**options), table=True)
+    j_types = get_gateway().jvm.org.apache.flink.table.types.utils.DataTypeUtils
+    j_inside = j_types.toInternalDataType(table._j_table.getResolvedSchema().toSourceRowDataType())
+    rows = DataStream(env._j_tenv.toDataStream(table._j_table, j_inside))  # as they are: nothing is converted
+    results = _aggregated(Source(rows), query, Options(**options), table=True)
     return env.from_data_stream(results)
 
 

@@ -167,6 +167,7 @@ def unpacked(
         to_jarray(gateway.jvm.org.apache.flink.table.types.logical.RowType, j_types),
         to_jarray(gateway.jvm.org.apache.flink.util.OutputTag, j_tags),
         end,
+        table,
     )
     return transformed(j_stream, "sash: results", j_main, operator)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -98,6 +99,48 @@ def test_a_table_gives_a_table_with_exact_types(flink: StreamExecutionEnvironmen
     texts = "plug, CAST(window_end AS STRING), CAST(`sum` AS STRING), CAST(`last` AS STRING)"
     (row,) = list(t_env.execute_sql(f"SELECT {texts} FROM results").collect())  # PyFlink cannot bring instants here
     assert tuple(row) == ("a", "2", "3.75", "2024-03-01 11:00:00.000")
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("packed", [True, False])
+def test_rows_of_tables_as_they_are_inside(reuse: bool, packed: bool) -> None:
+    """Columns in another order, texts, lists, nulls and times; SQL behind it keeps some rows and joins others."""
+    from pyflink.table import StreamTableEnvironment
+
+    import sash_flink
+
+    env = sash_flink.environment(1, {"pipeline.object-reuse": str(reuse).lower()})
+    t_env = StreamTableEnvironment.create(env)
+    t_env.get_config().set_local_timezone("UTC")
+    ids = "'connector' = 'datagen', 'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '59'"
+    t_env.execute_sql(
+        "CREATE TEMPORARY TABLE ids (id BIGINT, ts AS TO_TIMESTAMP_LTZ(id * 1000, 3), WATERMARK FOR ts AS ts) "
+        f"WITH ({ids}, 'rows-per-second' = '1000000')"
+    )
+    table = t_env.sql_query(
+        "SELECT NULLIF(id, 7) AS x, id AS unread, CONCAT('text ', CAST(id AS STRING)) AS s, ts, "
+        "CONCAT('plug ', CAST(MOD(id, 3) AS STRING)) AS plug FROM ids"
+    )
+    query = sash.Query(
+        key="plug",
+        windows={"rows": sash.sliding(3), "time": sash.sliding("20s", "10s")},
+        aggregates={"all": sash.Collect("x"), "last": sash.Last("s"), "n": sash.Count("x")},
+        time="ts",
+    )
+    results = sash_flink.aggregate_table(table, query, t_env, packed=packed)
+    t_env.create_temporary_view("results", results)
+    found = t_env.execute_sql(
+        "SELECT a.plug, a.`window`, a.`last`, a.n, a.`all`, b.`last` FROM results AS a JOIN results AS b "
+        "ON a.plug = b.plug AND a.`window` = b.`window` AND a.n = b.n AND a.`last` = b.`last`"
+    ).collect()
+    got = sorted((tuple(row) for row in found), key=repr)
+    rows = [
+        {"plug": f"plug {i % 3}", "x": None if i == 7 else i, "s": f"text {i}", "ts": datetime.fromtimestamp(i, UTC)}
+        for i in range(60)
+    ]
+    whole = sash.run(query, rows)
+    expected = [(r["plug"], r["window"], r["last"], r["n"], r["all"], r["last"]) for r in whole]
+    assert got == sorted(expected, key=repr)
 
 
 def test_tuples_need_names(flink: StreamExecutionEnvironment) -> None:

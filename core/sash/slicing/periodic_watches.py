@@ -81,7 +81,7 @@ class CountWatch(Watch):
     def __init__(self, number: int, state: WindowState, slices: Slices, window: ContextFree, settled: int) -> None:
         super().__init__(number, state, slices)
         self.window = window
-        self._plain = type(window) is CountWindow  # a subclass may have windows of its own
+        self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
         self._restart(settled - state.since_count)
 
     def _restart(self, after: int) -> None:
@@ -92,9 +92,10 @@ class CountWatch(Watch):
 
     def step(self) -> None:
         """On to the window after the one that was due."""
-        if self._plain:
-            self.due += self.window.slide
-            start = self.due - self.state.since_count - self.window.range
+        plain = self._plain
+        if plain is not None:
+            self.due += plain.slide
+            start = self.due - self.state.since_count - plain.range
             self.start = start if start > 0 else 0
         else:
             self.start, end = next(self._extents, (math.inf, math.inf))

@@ -10,6 +10,7 @@ import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.data.TimestampData;
 import org.apache.flink.table.data.conversion.DataStructureConverter;
 import org.apache.flink.table.data.conversion.DataStructureConverters;
+import org.apache.flink.table.data.utils.ProjectedRowData;
 import org.apache.flink.table.types.DataType;
 import org.apache.flink.table.types.logical.LogicalType;
 import org.apache.flink.table.types.logical.RowType;
@@ -23,6 +24,8 @@ public final class Columns implements Serializable {
     private final int[] places;
     private final DataStructureConverter<Object, Object>[] converters;
     private final RowData.FieldGetter[] getters;
+    private final RowData.FieldGetter[] fields;
+    private transient ProjectedRowData projected;
 
     /** The columns at {@code places} of rows of {@code rows}, under these names. */
     @SuppressWarnings({"unchecked", "rawtypes"})
@@ -31,21 +34,35 @@ public final class Columns implements Serializable {
         LogicalType[] types = new LogicalType[places.length];
         converters = new DataStructureConverter[places.length];
         getters = new RowData.FieldGetter[places.length];
+        fields = new RowData.FieldGetter[places.length];
         for (int i = 0; i < places.length; i++) {
             DataType column = rows.getChildren().get(places[i]);
             types[i] = column.getLogicalType().copy(true);
             converters[i] = DataStructureConverters.getConverter(column);
             getters[i] = RowData.createFieldGetter(types[i], places[i]);
+            fields[i] = RowData.createFieldGetter(types[i], i);
         }
         type = RowType.of(types, names);
     }
 
     void open(ClassLoader loader) {
+        projected = ProjectedRowData.from(places);
         for (DataStructureConverter<Object, Object> converter : converters) {
             converter.open(loader);
         }
     }
 
+    /** The columns as a row, which may be a view of the one given. */
+    RowData view(Object row) {
+        return row instanceof RowData ? projected.replaceRow((RowData) row) : of(row);
+    }
+
+    /** One of the columns of such a row. */
+    Object field(RowData view, int i) {
+        return fields[i].getFieldOrNull(view);
+    }
+
+    /** The columns as a row of its own. */
     GenericRowData of(Object row) {
         GenericRowData made = new GenericRowData(places.length);
         for (int i = 0; i < places.length; i++) {

@@ -11,7 +11,6 @@ import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.api.watermark.Watermark;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.streaming.runtime.watermarkstatus.WatermarkStatus;
-import org.apache.flink.table.data.GenericRowData;
 import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.runtime.arrow.ArrowUtils;
 import org.apache.flink.table.runtime.arrow.ArrowWriter;
@@ -67,7 +66,7 @@ public final class PackOperator extends AbstractStreamOperator<Row>
 
     @Override
     public void processElement(StreamRecord<Object> element) throws Exception {
-        GenericRowData row = columns.of(element.getValue());
+        RowData row = columns.view(element.getValue());
         if (waiting != null && time >= 0 && !isNewer(row)) {
             release();
         }
@@ -88,15 +87,15 @@ public final class PackOperator extends AbstractStreamOperator<Row>
         }
     }
 
-    private boolean isNewer(GenericRowData row) {
-        Long moment = Columns.millis(row.getField(time), columns.type.getTypeAt(time));
+    private boolean isNewer(RowData row) {
+        Long moment = Columns.millis(columns.field(row, time), columns.type.getTypeAt(time));
         return moment != null && moment > waiting.getTimestamp();
     }
 
-    private int bucket(GenericRowData row) {
+    private int bucket(RowData row) {
         int hash = 0;
         for (int i = 0; i < keys; i++) {
-            hash = 31 * hash + Columns.hash(row.getField(i));
+            hash = 31 * hash + Columns.hash(columns.field(row, i));
         }
         hash *= 0x9E3779B9; // spreads small whole numbers
         return Math.floorMod(hash ^ (hash >>> 16), buckets.length);

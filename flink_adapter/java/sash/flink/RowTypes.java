@@ -8,15 +8,14 @@ import org.apache.flink.api.common.typeinfo.TypeInformation;
 import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.api.java.typeutils.ObjectArrayTypeInfo;
 import org.apache.flink.api.java.typeutils.RowTypeInfo;
-import org.apache.flink.table.runtime.typeutils.ExternalTypeInfo;
+import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.runtime.typeutils.InternalTypeInfo;
 import org.apache.flink.table.types.DataType;
 import org.apache.flink.table.types.DataTypeQueryable;
 import org.apache.flink.table.types.logical.LogicalType;
 import org.apache.flink.table.types.logical.RowType;
 import org.apache.flink.table.types.logical.utils.LogicalTypeParser;
-import org.apache.flink.table.types.utils.TypeConversions;
 import org.apache.flink.table.types.utils.TypeInfoDataTypeConverter;
-import org.apache.flink.types.Row;
 
 /** The types of rows in the terms of streams and in those of SQL. */
 public final class RowTypes {
@@ -35,9 +34,9 @@ public final class RowTypes {
         return (RowType) LogicalTypeParser.parse(sql, RowTypes.class.getClassLoader());
     }
 
-    /** The same for streams that become tables, which tells all. */
-    public static TypeInformation<Row> ofTables(RowType type) {
-        return ExternalTypeInfo.of(TypeConversions.fromLogicalToDataType(type));
+    /** The same for streams that become tables: rows as tables have them inside, which nothing has to convert. */
+    public static TypeInformation<RowData> ofTables(RowType type) {
+        return InternalTypeInfo.of(type);
     }
 
     /** A row type in the terms of streams; how many digits decimals and timestamps have it does not tell. */

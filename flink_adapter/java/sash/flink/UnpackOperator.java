@@ -8,10 +8,12 @@ import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
 import org.apache.flink.table.data.RowData;
+import org.apache.flink.table.data.binary.BinaryRowData;
 import org.apache.flink.table.data.conversion.DataStructureConverter;
 import org.apache.flink.table.data.conversion.DataStructureConverters;
 import org.apache.flink.table.runtime.arrow.ArrowReader;
 import org.apache.flink.table.runtime.arrow.ArrowUtils;
+import org.apache.flink.table.runtime.typeutils.RowDataSerializer;
 import org.apache.flink.table.types.logical.RowType;
 import org.apache.flink.table.types.utils.TypeConversions;
 import org.apache.flink.types.Row;
@@ -21,24 +23,29 @@ import org.apache.flink.util.OutputTag;
  * Makes rows of the Arrow record batches that come from Python. The first byte tells what they are: results, late rows or
  * rejected rows; the last two go to side outputs.
  */
-public final class UnpackOperator extends AbstractStreamOperator<Row> implements OneInputStreamOperator<byte[], Row> {
+public final class UnpackOperator extends AbstractStreamOperator<Object> implements OneInputStreamOperator<byte[], Object> {
     private static final long serialVersionUID = 1L;
 
     private final RowType[] types;
     private final OutputTag<Row>[] tags;
     private final DataStructureConverter<Object, Object>[] converters;
+    private final RowDataSerializer inside;
     private final int end;
+    private final RowData.FieldGetter moment;
     private transient BufferAllocator allocator;
 
     /**
      * The types by kind, and the tags of the side outputs, null for the main one. {@code end} is the column of results
-     * whose time, less a millisecond, is their timestamp, as with Flink's own windows; negative: there is none.
+     * whose time, less a millisecond, is their timestamp, as with Flink's own windows; negative: there is none. Results
+     * for a {@code table} are rows as tables have them inside.
      */
     @SuppressWarnings({"unchecked", "rawtypes"})
-    public UnpackOperator(RowType[] types, OutputTag<?>[] tags, int end) {
+    public UnpackOperator(RowType[] types, OutputTag<?>[] tags, int end, boolean table) {
         this.types = types;
         this.tags = (OutputTag<Row>[]) tags;
         this.end = end;
+        moment = end < 0 ? null : RowData.createFieldGetter(types[0].getTypeAt(end), end);
+        inside = table ? new RowDataSerializer(types[0]) : null;
         converters = new DataStructureConverter[types.length];
         for (int i = 0; i < types.length; i++) {
             converters[i] = DataStructureConverters.getConverter(TypeConversions.fromLogicalToDataType(types[i]));
@@ -71,17 +78,27 @@ public final class UnpackOperator extends AbstractStreamOperator<Row> implements
     }
 
     private void emit(int kind, RowData row, StreamRecord<byte[]> packed) {
-        StreamRecord<Row> made = new StreamRecord<>((Row) converters[kind].toExternal(row));
-        if (kind == 0 && end >= 0) {
-            made.setTimestamp(Columns.millis(RowData.createFieldGetter(types[0].getTypeAt(end), end).getFieldOrNull(row), types[0].getTypeAt(end)) - 1);
+        if (kind > 0) {
+            StreamRecord<Row> made = new StreamRecord<>((Row) converters[kind].toExternal(row));
+            if (packed.hasTimestamp()) {
+                made.setTimestamp(packed.getTimestamp());
+            }
+            output.collect(tags[kind], made);
+            return;
+        }
+        StreamRecord<Object> made = new StreamRecord<>(inside != null ? binary(row) : converters[0].toExternal(row));
+        if (moment != null) {
+            made.setTimestamp(Columns.millis(moment.getFieldOrNull(row), types[0].getTypeAt(end)) - 1);
         } else if (packed.hasTimestamp()) {
             made.setTimestamp(packed.getTimestamp());
         }
-        if (tags[kind] == null) {
-            output.collect(made);
-        } else {
-            output.collect(tags[kind], made);
-        }
+        output.collect(made);
+    }
+
+    /** The row as few bytes, which are copied fast: unless objects are reused, whoever is next is given a copy. */
+    private RowData binary(RowData row) {
+        BinaryRowData made = inside.toBinaryRow(row);
+        return getExecutionConfig().isObjectReuseEnabled() ? made.copy() : made;
     }
 
     @Override
