@@ -85,7 +85,7 @@ def count_cases(records: int) -> Iterator[Case]:
                     Contender("SQL OVER, time", over(n, "ts"), full + max(records * 20 // n, 4_000), full)
                 )
             if keys == 8:
-                most = all_full + records // 8
+                most = all_full + records // 5
                 contenders.append(Contender("sash by record", by_record(count_query(n)), most, all_full))
             if keys == 8 and n == 2**10:
                 contenders.append(Contender("identity", identity, most, all_full))
