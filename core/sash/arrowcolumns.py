@@ -89,7 +89,7 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
     """The results of an aggregate: an array, masked where they are null, or a tuple of one for each part."""
     if isinstance(values, tuple):
         parts = [array_of(part, field.type) for part, field in zip(values, kind, strict=True)]
-        null = Parts.of(values, [field.name for field in kind]).null
+        null = Parts(values, [field.name for field in kind]).null
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=None if null is None else pa.array(null))
     if values.dtype == object:
         return pa.array([_plain(value, kind) for value in values.tolist()] if _odd(kind) else values.tolist(), kind)

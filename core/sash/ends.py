@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from sash.lanes import Lane
-from sash.output import Output
+from sash.output import POSITION, Output
 from sash.query import Query
 from sash.windows import ContextFree
 
@@ -16,8 +16,6 @@ __all__ = ["POSITION", "Kind", "check_order", "end_columns", "end_kind", "ends_i
 
 Kind = Literal["timestamp", "date", "whole", "number"]
 """Of a column that orders: times, dates, whole numbers, or any numbers."""
-POSITION = "position"
-"""What the ends of count windows are called beside ends in columns."""
 _DAY = 86_400 * 10**9
 _UNITS = {10**9: "seconds", 10**6: "milliseconds", 10**3: "microseconds", 1: "nanoseconds"}
 

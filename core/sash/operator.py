@@ -89,8 +89,8 @@ class Operator:
     def take(self, row: Values) -> list[Values]:
         """As :meth:`process`, for engines whose rows have no names: a row's values in the order of ``query.columns``.
 
-        Results are the values of rows, in the order of ``query.results`` without the key's columns. Costs a third less
-        than dictionaries do where a window is a tuple further with each tuple.
+        Results are the values of rows, in the order of ``query.results`` without the key's columns. Costs what
+        :meth:`process` does but for the dictionaries.
 
         >>> import sash
         >>> op = sash.Operator(sash.Query(key="plug", windows=sash.sliding(2), aggregates={"peak": sash.Max("load")}))

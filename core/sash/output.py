@@ -19,10 +19,12 @@ from sash.windows import ContextFree, CountWindow, Last, Session, TimeWindow
 if TYPE_CHECKING:
     from sash.slicing.column_step import Results
 
-__all__ = ["Outcome", "Output"]
+__all__ = ["POSITION", "Outcome", "Output"]
 
 Array = np.ndarray[Any, Any]
 Codecs = Mapping[str, TimeCodec]
+POSITION = "position"
+"""What the ends of count windows are called beside ends in columns."""
 
 
 @dataclass
@@ -112,15 +114,51 @@ class Output:
         if self._named:
             names = [np.array(outcome.lane.names, object)[outcome.window] for outcome in outcomes]
             columns["window"] = _joined(names)
-        columns["window_start"] = _joined([self._times(outcome, outcome.start, codecs) for outcome in outcomes])
-        columns["window_end"] = _joined([self._times(outcome, outcome.end, codecs) for outcome in outcomes])
+        kinds = self._kinds(frame)
+        for name in ("window_start", "window_end"):
+            ends = [getattr(outcome, name.removeprefix("window_")) for outcome in outcomes]
+            if kinds:
+                columns[name] = tuple(self._parts(kind, outcomes, ends, codecs, frame) for kind in kinds)
+            else:
+                each = [self._times(outcome, of, codecs) for outcome, of in zip(outcomes, ends, strict=True)]
+                columns[name] = _joined(each)
         if self._revises:
             columns["revision"] = _joined([outcome.revision for outcome in outcomes])
         for name in self._query.aggregates:
             columns[name] = _joined([outcome.aggregates[name] for outcome in outcomes])
         if order is not None:  # key by key
             columns = {name: each if isinstance(each, Coded) else _taken(each, order) for name, each in columns.items()}
-        return frame.make(columns, self._like(outcomes, keys or {}), self._fields())
+        like: dict[str, Any] = self._like(outcomes, keys or {})
+        if kinds:
+            likes = tuple(None if kind == POSITION else kind for kind in kinds)
+            like |= {"window_start": likes, "window_end": likes}
+        return frame.make(columns, like, self._fields() | {"window_start": kinds, "window_end": kinds})
+
+    def _kinds(self, frame: Frame) -> tuple[str, ...]:
+        """What windows end at, columns and positions, if a column of the frame cannot hold all of it."""
+        kinds = tuple(dict.fromkeys(self._kind(lane, name) for lane in self._query.lanes for name in lane.names))
+        if not frame.one_type or len(kinds) == 1:
+            return ()
+        numbers = {kind == POSITION or frame[kind].dtype.kind != "M" for kind in kinds}
+        return kinds if len(numbers) > 1 else ()
+
+    def _kind(self, lane: Lane, name: str | None) -> str:
+        return POSITION if lane.order is None or self._on_counts[name] else lane.order
+
+    def _parts(
+        self, kind: str, outcomes: Sequence[Outcome], ends: Sequence[Array], codecs: Codecs, frame: Frame
+    ) -> Array:
+        """The ends that are of one kind, in their places; where others are, nulls."""
+        parts = []
+        for outcome, of in zip(outcomes, ends, strict=True):
+            mine = np.array([self._kind(outcome.lane, name) == kind for name in outcome.lane.names])[outcome.window]
+            told = np.zeros(0, np.int64 if kind == POSITION else frame[kind].dtype)
+            if mine.any():
+                told = of[mine].astype(np.int64) if kind == POSITION else codecs[kind].from_inside_array(of[mine])
+            whole = np.zeros(len(of), told.dtype)
+            whole[mine] = told
+            parts.append(np.ma.MaskedArray(whole, ~mine))  # type: ignore[no-untyped-call]
+        return np.ma.concatenate(parts)  # type: ignore[no-untyped-call,no-any-return]
 
     def _times(self, outcome: Outcome, times: Array, codecs: Codecs) -> Array:
         lane = outcome.lane

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
 from sash.generate import smart_home
+from sash.keyed import KeyedOperator
 from sash.testing import count_windows, naive
 
 ALGORITHMS = "auto sba pba recalc twostacks two_stacks_lite aba daba DABALite flatfat flatfit slideside".split()
@@ -63,6 +67,32 @@ def test_several_keys_and_none() -> None:
     assert [tuple(row.values()) for row in sash.run(by_two, rows)] == [(1, 0, 0, 2, 2), (1, 1, 0, 2, 3)]
     count = sash.Query(windows=sash.tumbling(3), aggregates={"n": sash.Count()})
     assert sash.run(count, rows) == [{"window_start": 0, "window_end": 3, "n": 3}]
+
+
+def test_ends_at_times_and_at_positions_in_tables_whose_columns_have_one_type() -> None:
+    """Structures, batch by batch the same, with the times' zone; where columns hold anything, as they are."""
+    both = {"rows": sash.sliding(2), "times": sash.tumbling("2s")}
+    query = sash.Query(key="k", windows=both, aggregates={"n": sash.Count()}, time="event time")
+    rows = [{"k": i % 2, "event time": datetime(2024, 1, 1, 0, 0, i, tzinfo=UTC)} for i in range(6)]
+    plain = sash.run(query, rows)
+    expected = [
+        [{"position": end, "event time": None} if row["window"] == "rows" else {"position": None, "event time": end}]
+        for row in plain
+        for end in (row["window_start"], row["window_end"])
+    ]
+    zoned = pa.timestamp("ms", "Europe/Berlin")
+    table = pa.Table.from_pylist(rows).cast(pa.schema([("k", pa.int64()), ("event time", zoned)]))
+    kind = pa.struct([("position", pa.int64()), ("event time", zoned)])
+    found = sash.run(query, table)
+    assert found.schema.field("window_end").type == found.schema.field("window_start").type == kind
+    assert [[row[name]] for row in found.to_pylist() for name in ("window_start", "window_end")] == expected
+    op = KeyedOperator(query)
+    pieces = [op.process_batch(table[i : i + 2]) for i in range(0, 8, 2)]  # one with windows of one kind, one empty
+    assert {piece.schema.field("window_end").type for piece in pieces} == {kind}
+    polars = sash.run(query, pl.DataFrame(rows)).to_dicts()
+    assert [[row[name]] for row in polars for name in ("window_start", "window_end")] == expected
+    numbers = sash.Query(windows={"a": sash.sliding(2), "b": sash.tumbling(2, on="t")}, aggregates={"n": sash.Count()})
+    assert sash.run(numbers, pa.table({"t": [0, 1, 2]})).schema.field("window_end").type == pa.int64()
 
 
 def test_results_are_in_the_order_of_completion() -> None:

@@ -21,6 +21,7 @@ from sash.cli.errors import DataError, UsageError
 from sash.cli.files import in_micros
 from sash_flink import pipeline
 from sash_flink.collecting import packed_for_client
+from sash_flink.jar import load_jar
 from sash_flink.packed import RESULTS, sent
 
 __all__ = ["root_cause", "run"]
@@ -68,7 +69,7 @@ def _stream(env: StreamExecutionEnvironment, job: Job) -> DataStream:
         job.tally.rows_in += len(table)
         blobs += [sent(RESULTS, [batch]) for batch in table.cast(schema).to_batches(ROWS)]
     blobs = blobs or [sent(RESULTS, schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)])]
-    pipeline.load_jar(env._j_stream_execution_environment)
+    load_jar(env._j_stream_execution_environment)
     j_blobs = get_gateway().jvm.java.util.ArrayList()
     for blob in blobs:
         j_blobs.add(bytearray(blob))

@@ -15,7 +15,9 @@ from pyflink.datastream import DataStream
 from pyflink.java_gateway import get_gateway
 from pyflink.util.java_utils import to_jarray
 
-from sash_flink.pipeline import BYTES, Source, jvm, transformed
+from sash_flink.jar import jvm
+from sash_flink.pipeline import BYTES, transformed
+from sash_flink.source import Source
 
 __all__ = ["Collected", "packed_for_client"]
 

@@ -13,7 +13,8 @@ from sash import Query
 from sash.arrowcolumns import Columns, array_of
 from sash.keyed import KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
-from sash_flink.function import Live, StatefulFunction
+from sash_flink.function import StatefulFunction
+from sash_flink.keeping import Live
 from sash_flink.types import wire_schema
 from sash_flink.worker import spare_the_loaded
 

@@ -11,7 +11,8 @@ from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 from sash import Operator, Query
 from sash.ends import POSITION, ends_in
 from sash_flink.clock import END, milliseconds
-from sash_flink.function import Live, StatefulFunction
+from sash_flink.function import StatefulFunction
+from sash_flink.keeping import Live
 from sash_flink.packed import BAD
 from sash_flink.values import reader, row_of, unchanged, writer
 from sash_flink.worker import spare_the_loaded
@@ -102,10 +103,12 @@ class WindowOperatorFunction(StatefulFunction):
             found = live.op.take(records)
         except BAD as error:
             self.metrics.counts["rejected"] += 1
+            live.untouched = True
             return [(self._rejected, Row(*self._told(records), str(error)))]
         rows = self._rows(live, found) if found else []
         if live.op.dropped:
             self.metrics.counts["late"] += 1
+            live.untouched = True
             rows.append((self._late, Row(*self._told(records))))
         return rows
 

@@ -11,7 +11,8 @@ from pyflink.common.typeinfo import _from_java_type
 from pyflink.datastream import DataStream, OutputTag
 
 from sash_flink.collecting import Collected, packed_for_client
-from sash_flink.pipeline import jvm, row_type
+from sash_flink.jar import jvm
+from sash_flink.pipeline import row_type
 
 __all__ = ["LATE", "REJECTED", "Results", "side_outputs"]
 

@@ -12,7 +12,7 @@ from sash.arrowends import end_types, kind_of
 from sash.ends import check_order
 from sash.lanes import Lane
 from sash.resulttypes import result_type
-from sash_flink.types import resulting, samples
+from sash_flink.resulting import resulting, samples
 
 __all__ = ["checked", "find"]
 

@@ -133,6 +133,27 @@ def test_of_a_forgotten_key_nothing_is_left_in_flinks_state(
         assert [told for plug, t, told in map(tuple, found) if (plug, t) == ("a", 502)] == [left]
 
 
+def test_of_a_key_whose_rows_were_all_bad_or_late_nothing_is_left(flink: StreamExecutionEnvironment) -> None:
+    """Each key's last record is told what is there of those before it."""
+    from pyflink.common import Types
+
+    import sash_flink
+
+    one_record_a_bundle(flink)
+    asked = query(aggregates={"n": sash.Sum("load")})
+    early: list[Any] = [("b", t, 1.0) for t in range(0, 300, 7)]
+    odd: list[Any] = [("bad", None, 1.0), ("late", 20, 1.0), ("fine", 400, 1.0)]
+    last: list[Any] = [(plug, 502, 4.0) for plug in ("bad", "late", "fine")]
+    read = pa.schema([("plug", pa.string()), ("t", pa.int64()), ("load", pa.float64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("n", "double")])
+    stream = sash_flink.with_watermarks(stream_of(flink, early + odd + last), asked, every_record=True)
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    kind = Types.ROW_NAMED(["plug", "t", "told"], [Types.STRING(), Types.LONG(), Types.STRING()])
+    with keyed.process(peeking()(asked, read, results), kind).execute_and_collect() as found:
+        told = {plug: told for plug, t, told in map(tuple, found) if t == 502}
+    assert told == {"bad": "False []", "late": "False []", "fine": "False [('fine', 400, 1.0)]"}
+
+
 def restarting(moments: set[int], ttl: int) -> type[Any]:
     """Begins anew with what Flink has as state, and with a ttl, before records of these times. Sent by value."""
     from sash_flink import WindowOperatorFunction

@@ -87,7 +87,7 @@ class Frame:
     def make(
         self,
         columns: Mapping[str, Any],
-        like: Mapping[str, str] | None = None,
+        like: Mapping[str, Any] | None = None,
         fields: Mapping[str, Any] | None = None,
     ) -> Any:
         """A table of the same kind from arrays: O(rows), without a copy where the kind allows it.
@@ -95,7 +95,8 @@ class Frame:
         ``like`` says of which input column a result has the type, as far as its values fit: keys keep being categories
         or texts of a kind, timestamps get their zone back. A :class:`Coded` column is ``values[codes]``. A tuple of
         arrays is a structured column, whose parts ``fields`` names, by a named tuple or by names: a struct in Arrow and
-        polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays.
+        polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays. Its ``like`` may be a
+        tuple, with a column or None for each part.
 
         >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])
         >>> frame.make({"plug": np.array(["b"], object), "peak": np.array([2.5])})
@@ -104,13 +105,21 @@ class Frame:
         like, fields = like or {}, fields or {}
         made = {}
         for name, values in columns.items():
-            source = self._columns.get(like[name]) if name in like else None
+            source = self._source(like.get(name))
             if isinstance(values, Coded):
                 made[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
             else:
-                whole = Parts.of(values, fields[name]) if isinstance(values, tuple) else values
+                whole = Parts(values, fields[name]) if isinstance(values, tuple) else values
                 made[name] = self._kind.make_column(whole, source)
         return self._kind.make_table(made, self._data, self._columns)
+
+    def _source(self, like: Any) -> Any:
+        return tuple(map(self._source, like)) if isinstance(like, tuple) else self._columns.get(like)
+
+    @property
+    def one_type(self) -> bool:
+        """Whether all values of a column are of one type: then numbers and times cannot be in one."""
+        return self._kind in (of_arrow, of_polars)
 
 
 def columns_of(data: Any, names: Iterable[str]) -> Frame:

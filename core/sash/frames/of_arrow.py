@@ -108,10 +108,11 @@ def _one(encoded: Any) -> Any:
 def make_column(values: Array | Parts, like: Any) -> Any:
     pa = _library()
     if isinstance(values, Parts):
-        parts = [make_column(part, like) for part in values.arrays]
+        likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
+        parts = [make_column(part, each) for part, each in zip(values.arrays, likes, strict=True)]
         null = values.null
         mask = None if null is None else pa.array(null)
-        return pa.StructArray.from_arrays(parts, names=list(values.type._fields), mask=mask)
+        return pa.StructArray.from_arrays(parts, names=values.names, mask=mask)
     if values.dtype.kind == "O":
         return _fitting(plain_rows(values), like)
     values = in_unit(values, ("D", "s", "ms", "us", "ns") if values.dtype.kind == "M" else ("s", "ms", "us", "ns"))

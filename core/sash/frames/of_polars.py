@@ -78,7 +78,9 @@ def codes(column: Any) -> Array | None:
 def make_column(values: Array | Parts, like: Any) -> Any:
     pl = _library()
     if isinstance(values, Parts):
-        parts = {name: make_column(part, like) for name, part in zip(values.type._fields, values.arrays, strict=True)}
+        likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
+        named = zip(values.names, values.arrays, likes, strict=True)
+        parts = {name: make_column(part, each) for name, part, each in named}
         whole = pl.DataFrame(parts).to_struct("")
         null = values.null
         return whole if null is None else whole.to_frame("x").select(pl.when(~pl.Series(null)).then("x")).to_series()

@@ -36,15 +36,23 @@ class Coded(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A column whose results have several parts: one array a part, and the named tuple that a result is in rows."""
+    """A column whose results have several parts: one array a part, and the named tuple that a result is in rows.
+
+    ``fields`` is that named tuple, or the names of the parts.
+    """
 
     arrays: tuple[Array, ...]
-    type: Any
+    fields: Any
 
-    @staticmethod
-    def of(arrays: tuple[Array, ...], fields: Any) -> Parts:
-        """``fields`` is a named tuple, or the names of the parts."""
-        return Parts(arrays, fields if isinstance(fields, type) else namedtuple("Result", fields))
+    @property
+    def names(self) -> list[str]:
+        """Of the parts."""
+        return list(self.fields._fields if isinstance(self.fields, type) else self.fields)
+
+    @property
+    def type(self) -> Any:
+        """The named tuple."""
+        return self.fields if isinstance(self.fields, type) else namedtuple("Result", self.fields)
 
     @property
     def null(self) -> Array | None:
@@ -54,7 +62,8 @@ class Parts(NamedTuple):
 
     def rows(self) -> list[Any]:
         """The results as named tuples, None where there is none."""
-        whole = [self.type(*row) for row in zip(*map(to_list, self.arrays), strict=True)]
+        made = self.type
+        whole = [made(*row) for row in zip(*map(to_list, self.arrays), strict=True)]
         return whole if self.null is None else [None if no else row for row, no in zip(whole, self.null, strict=True)]
 
 
