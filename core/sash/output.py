@@ -149,7 +149,7 @@ class Output:
         self, kind: str, outcomes: Sequence[Outcome], ends: Sequence[Array], codecs: Codecs, frame: Frame
     ) -> Array:
         """The ends that are of one kind, in their places; where others are, nulls."""
-        parts = []
+        parts: list[Array] = []
         for outcome, of in zip(outcomes, ends, strict=True):
             mine = np.array([self._kind(outcome.lane, name) == kind for name in outcome.lane.names])[outcome.window]
             told = np.zeros(0, np.int64 if kind == POSITION else frame[kind].dtype)

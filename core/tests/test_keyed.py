@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.keyed import KeyedOperator
+from sash.slicing import column_table
 from sash.slicing.envelope import StateError
 from sash.testing import Evaluator
 from strategies import (
@@ -164,6 +165,45 @@ class TestAgainstTheEvaluator:
     @given(streams(queries(latenesses=(None, None, 5))))
     def test_without_a_state(self, stream: Stream) -> None:
         check(stream, reload=False)
+
+
+class TestInPieces:
+    """Slices of keys that have many are copied as one: here of all."""
+
+    @settings(max_examples=100)
+    @given(streams(st.one_of(queries(latenesses=(None, None, 5)), arrival_queries())))
+    def test_as_few_slices(self, stream: Stream) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(column_table, "PIECE", 0)
+            check(stream)
+
+    def test_long_windows_of_some_keys(self) -> None:
+        """With keys that are silent, that come later, and whose slices all leave."""
+        query = sash.Query(
+            key="k",
+            windows={"long": sash.sliding(300), "short": sash.sliding(40, 4)},
+            aggregates={"max": sash.Max("x"), "all": sash.Count()},
+        )
+        rng = np.random.default_rng(5)
+        op = KeyedOperator(query)
+        loads: dict[int, list[int]] = {}
+        found: dict[int, list[tuple[Any, ...]]] = {}
+        for batch in range(12):
+            keys = rng.choice([1, 2, 3] if batch < 4 else [1, 3, 4] if batch < 8 else [4, 9], 400)
+            values = rng.integers(0, 1000, 400)
+            for key, value in zip(keys.tolist(), values.tolist(), strict=True):
+                loads.setdefault(key, []).append(value)
+            results = op.process_batch({"k": keys, "x": values})
+            for key, *result in zip(*(list(column) for column in results.values()), strict=True):
+                found.setdefault(int(key), []).append(tuple(result))
+        for key, each in loads.items():
+            expected = [
+                (name, end - range_, end, max(each[end - range_ : end]), range_)
+                for name, range_, slide in (("long", 300, 1), ("short", 40, 4))
+                for end in range(range_, len(each) + 1, slide)
+            ]
+            assert sorted(found.get(key, [])) == sorted(expected)
+        assert op.metrics["slices_held"] >= 64 * len(loads), "long enough to be copied in pieces"
 
 
 class TestTimers:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sash_flink.function import Live
+from sash_flink.keeping import Live
 from sash_flink.packed import PackedFunction
 
 __all__ = ["SIGN", "Touchy"]

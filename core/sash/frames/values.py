@@ -47,7 +47,7 @@ class Parts(NamedTuple):
     @property
     def names(self) -> list[str]:
         """Of the parts."""
-        return list(self.fields._fields if isinstance(self.fields, type) else self.fields)
+        return list(getattr(self.fields, "_fields", self.fields))
 
     @property
     def type(self) -> Any:

@@ -13,7 +13,7 @@ from sash.slicing.column_aggregates import Aggregate
 from sash.slicing.column_passes import extents, overlaps, search
 from sash.slicing.column_periodic import Grid
 from sash.slicing.column_rows import Moment, Pairs, Rows, Rule
-from sash.slicing.column_table import Table, View, fold, merged_order
+from sash.slicing.column_table import Table, View, fold, in_pieces, merged_order
 
 __all__ = ["Slicer"]
 
@@ -101,14 +101,17 @@ class Slicer:
         behind = len(moment.after) == 1 and len(table) and table.last[-1] < fresh.first[0]
         if (behind and direct and self.buckets is None) or (not direct and self._appends(table, moment)):
             return self._appended(table, fresh, aggregates, moment)
-        order = merged_order(table, fresh, direct)
-        joint = table.followed_by(fresh)
-        kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
-        kind[len(table) :] = 1
-        unsure = self._unsure(table, moment, len(joint))
-        if order is not None:
-            joint, kind = joint.take(order), kind[order]
-            unsure = None if unsure is None else unsure[order]
+        unsure = self._unsure(table, moment, len(table) + len(fresh))
+        if not direct and unsure is None and in_pieces(len(table), len(moment.after)):
+            joint, kind = _by_keys(table, fresh, len(moment.after))
+        else:
+            order = merged_order(table, fresh, direct)
+            joint = table.followed_by(fresh)
+            kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
+            kind[len(table) :] = 1
+            if order is not None:
+                joint, kind = joint.take(order), kind[order]
+                unsure = None if unsure is None else unsure[order]
         doubtful = kind[1:] != kind[:-1]
         if direct and self.buckets is not None:
             doubtful |= kind[1:] == 1
@@ -170,7 +173,7 @@ class Slicer:
     def _pairs(self, joint: Table, at: Array, before: Array, moment: Moment) -> Pairs:
         position = np.zeros(0, np.int64)
         if self.counting:
-            position = joint.positions(joint.begins(len(moment.after)), moment.after.settled)[at]
+            position = joint.positions_at(at, joint.begins(len(moment.after)), moment.after.settled)
         return Pairs(joint.code[at], before, joint.first[at], position)
 
     def _parted(self, pairs: Pairs, moment: Moment) -> Array:
@@ -178,6 +181,19 @@ class Slicer:
         for rule in self.rules:
             parted |= rule.parted(pairs, moment)
         return parted
+
+
+def _by_keys(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
+    """The slices of both tables, key by key, those of the first before those of the other; and of which each is."""
+    runs = [np.stack([begins[:-1], begins[1:]]).T for begins in (table.begins(keys), fresh.begins(keys))]
+    pieces = [
+        (kind, each.take(slice(low, high)))
+        for of_key in zip(*runs, strict=True)
+        for kind, (each, (low, high)) in enumerate(zip((table, fresh), of_key, strict=True))
+        if low < high
+    ]
+    kinds, tables = zip(*pieces, strict=True)
+    return Table.of(tables), np.repeat(np.array(kinds, np.int8), [len(each) for each in tables])
 
 
 def _joined(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool) -> tuple[Table, int]:

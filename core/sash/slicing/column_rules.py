@@ -18,7 +18,7 @@ from sash.slicing.column_periodic import Grid, edges_of
 from sash.slicing.column_punctuated import PunctuatedRule
 from sash.slicing.column_rows import Found, Moment, Rows, Rule
 from sash.slicing.column_sessions import SessionRule
-from sash.slicing.column_table import Table, View
+from sash.slicing.column_table import Table, View, in_pieces
 from sash.slicing.column_times import TimeRule
 from sash.slicing.column_users import FreeRule
 from sash.slicing.decisions import on_counts
@@ -133,6 +133,10 @@ class Rules:
             few = kept < len(view.table) // 2
             which = np.arange(int(first[0]), len(view.table)) if few else slice(int(first[0]), None)
             return view.table.take(which), lost
+        if in_pieces(len(view.table), len(first)):
+            runs = zip(first, view.begins[1:], strict=True)
+            left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
+            return Table.of(left) if left else view.table.take(slice(0, 0)), lost
         return view.table.take(np.arange(len(view.table)) >= first[view.table.code]), lost
 
     def final(self, table: Table, keys: Keys, in_order: bool) -> Array:

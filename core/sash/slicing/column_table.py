@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 from sash.kernels.slicing import Partials, assign, concatenate, take
 from sash.slicing.column_passes import search
 
-__all__ = ["Table", "View", "fold", "merged_order"]
+__all__ = ["Table", "View", "fold", "in_pieces", "merged_order"]
 
 Array = np.ndarray[Any, Any]
+PIECE = 64
+"""Where keys have so many slices each, tables are put together of runs of slices, which are copied as one."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +37,27 @@ class Table:
     def take(self, which: Any) -> Table:
         """The slices of a range, of positions or of a mask."""
         partials = tuple(take(each, which) for each in self.partials)
-        return Table(self.code[which], self.first[which], self.last[which], self.count[which], partials)
+        first = self.first[which]
+        last = first if self.last is self.first else self.last[which]  # a tuple a slice
+        return Table(self.code[which], first, last, self.count[which], partials)
 
     def followed_by(self, other: Table) -> Table:
         """All slices of both, as they come."""
         if not len(self) or not len(other):
             return self if len(self) else other
-        partials = tuple(concatenate(pair) for pair in zip(self.partials, other.partials, strict=True))
+        return Table.of([self, other])
+
+    @staticmethod
+    def of(pieces: Sequence[Table]) -> Table:
+        """All slices of some tables, at least one, as they come."""
+        partials = tuple(concatenate(own) for own in zip(*(piece.partials for piece in pieces), strict=True))
+        first = np.concatenate([piece.first for piece in pieces])
+        single = all(piece.last is piece.first for piece in pieces)
         return Table(
-            np.concatenate([self.code, other.code]),
-            np.concatenate([self.first, other.first]),
-            np.concatenate([self.last, other.last]),
-            np.concatenate([self.count, other.count]),
+            np.concatenate([piece.code for piece in pieces]),
+            first,
+            first if single else np.concatenate([piece.last for piece in pieces]),
+            np.concatenate([piece.count for piece in pieces]),
             partials,
         )
 
@@ -59,13 +71,27 @@ class Table:
         """The position, among all tuples of its key, of each slice's first; ``settled``: how many are in slices."""
         if len(begins) == 2:
             held = int(self.count.sum())
-            if held == len(self):  # a tuple a slice
+            if held == len(self):
                 return np.arange(settled[0] - held, settled[0])
             upto = np.cumsum(self.count)
             return np.asarray(upto - self.count + (settled[0] - held))
+        if self._single:
+            return np.asarray(np.arange(len(self)) + np.repeat(settled - begins[1:], np.diff(begins)))
         upto = np.cumsum(self.count)
         ends = np.concatenate([[0], upto])[begins]
         return np.asarray(upto - self.count + (settled - ends[1:])[self.code])
+
+    def positions_at(self, at: Array, begins: Array, settled: Array) -> Array:
+        """:meth:`positions` of a few."""
+        if not self._single:
+            return self.positions(begins, settled)[at]
+        code = self.code[at]
+        return np.asarray(at + (settled - begins[1:])[code])
+
+    @property
+    def _single(self) -> bool:
+        """Whether all slices are of one tuple."""
+        return int(self.count.sum()) == len(self)
 
 
 @dataclass(frozen=True)
@@ -121,6 +147,11 @@ def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials
             break
     assign(result, places, partials)
     return result
+
+
+def in_pieces(slices: int, keys: int) -> bool:
+    """Whether the slices of each of so many keys are worth to be copied as one."""
+    return slices >= PIECE * keys
 
 
 def merged_order(table: Table, fresh: Table, by_time: bool) -> Array | None:
