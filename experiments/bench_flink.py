@@ -67,8 +67,8 @@ ATTEMPTS = 4
 LONG = 30.0
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
-STARTS: dict[tuple[str, str, int, int], tuple[float, float]] = {}
-"""Wall and CPU seconds of a job on few records, by contender, workload, keys and these."""
+STARTS: dict[tuple[str, str, int, int, int], tuple[float, float]] = {}
+"""Wall and CPU seconds of a job on few records, by contender, workload, keys, size and these."""
 
 Case = tuple[str, int, int, list[Contender]]
 
@@ -135,7 +135,7 @@ def better(contender: Contender, records: int, keys: int) -> tuple[float, float]
 
 
 def bench(workload: str, keys: int, n: int, contender: Contender) -> dict[str, Any]:
-    start = contender.name, workload, keys, contender.few
+    start = contender.name, workload, keys, n, contender.few
     if start not in STARTS:
         if not STARTS:
             measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
@@ -179,7 +179,7 @@ def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     prefix, _, names = (options.only or "").partition(":")
     for workload, keys, n, contenders in [*count_cases(options.records), *time_cases(options.records)]:
         for contender in contenders:
-            chosen = not names or contender.name in names.split(",")
+            chosen = not names or contender.name in names.split(";")
             if f"{workload}-{keys}-{n}".startswith(prefix) and chosen:
                 yield bench(workload, keys, n, contender)
     for name, aggregation, n in LATENCIES:
@@ -207,7 +207,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=1, help="of the latencies, whose median is told")
-    parser.add_argument("--only", help="such as count-84-1024: runs whose name begins so, of contenders after a colon")
+    parser.add_argument(
+        "--only",
+        help="such as count-84-1024: runs whose name begins so, of contenders after a colon, with semicolons between",
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, help="make the tables from this file again")
     parser.add_argument("--readme", type=Path, help="also put them into this page")
