@@ -99,9 +99,13 @@ class Operator:
         """
         if self._closed:
             self._refuse_closed()
-        values = self._values_in(row)
-        if not self._in_arrival:
-            times = [None if place is None else row[place] for place in self._order_places]
+        try:
+            values = self._values_in(row)
+            times = None if self._in_arrival else [None if at is None else row[at] for at in self._order_places]
+        except IndexError:
+            needed = ", ".join(map(repr, self.query.columns))
+            raise ValueError(f"row {self._rows} has {len(row)} values; it needs one for each of {needed}") from None
+        if times is not None:
             return self._process(times, values, self._output.values)
         results, _ = self._in_lane(self._lanes[0], None, values, self._output.values)  # none of which is ever late
         self.dropped = ()

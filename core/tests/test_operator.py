@@ -322,6 +322,8 @@ class TestByPlace:
         arrived = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"total": sash.Sum("x")}))
         with pytest.raises(TypeError, match=r"row 0: Sum\('x'\) cannot aggregate 'one'"):
             arrived.take(("one",))
+        with pytest.raises(ValueError, match="row 0 has 0 values; it needs one for each of 'x'"):
+            arrived.take(())
         arrived.close()
         with pytest.raises(RuntimeError, match="closed"):
             arrived.take((1,))

@@ -20,7 +20,7 @@ from sash_flink.options import Options, milliseconds
 from sash_flink.results import Results
 from sash_flink.schema import checked, find
 from sash_flink.source import Source
-from sash_flink.ways import by_record, packed
+from sash_flink.ways import Job, by_record, packed
 
 __all__ = ["aggregate", "aggregate_table", "with_watermarks"]
 
@@ -93,9 +93,8 @@ def _aggregated(source: Source, query: Query, options: Options, table: bool) -> 
         raise ValueError("ttl is in event time: the query must have a time= that orders its windows")
     most = _max_parallelism(source.j_env)
     work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": bounded}
-    if options.packed is False:
-        return by_record(source, query, read, results, options, work, most)
-    return packed(source, query, read, results, options, work, most, table)
+    job = Job(source, query, read, results, options, work, most, table)
+    return by_record(job) if options.packed is False else packed(job)
 
 
 def _is_batch(j_env: Any) -> bool:

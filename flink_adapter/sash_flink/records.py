@@ -108,7 +108,7 @@ class WindowOperatorFunction(StatefulFunction):
         rows = self._rows(live, found) if found else []
         if live.op.dropped:
             self.metrics.counts["late"] += 1
-            live.untouched = True
+            live.untouched = len(self.query.lanes) == 1  # in another order it may not have been late
             rows.append((self._late, Row(*self._told(records))))
         return rows
 

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common.typeinfo import _from_java_type
 from pyflink.datastream import DataStream, OutputTag
+from pyflink.java_gateway import get_gateway
 
 from sash_flink.collecting import Collected, packed_for_client
 from sash_flink.jar import jvm
@@ -39,6 +40,10 @@ class Results(DataStream):  # type: ignore[misc]  # PyFlink has no types
     def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Any:
         """Run the job and iterate over the rows here; with ``limit``, a list of the first so many."""
         j_stream, schema = packed_for_client(self)
+        # as PyFlink does before it runs a job: functions are told of their side outputs
+        get_gateway().jvm.org.apache.flink.python.util.PythonConfigUtil.configPythonOperator(
+            j_stream.getExecutionEnvironment()
+        )
         rows = Collected(j_stream.executeAndCollect(job_execution_name or "sash"), schema)
         if limit is None:
             return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -20,20 +21,30 @@ from sash_flink.records import WindowOperatorFunction
 from sash_flink.results import Results, side_outputs
 from sash_flink.source import Source
 
-__all__ = ["by_record", "packed"]
+__all__ = ["Job", "by_record", "packed"]
 
 
-def packed(
-    source: Source,
-    query: Query,
-    read: pa.Schema,
-    results: pa.Schema,
-    options: Options,
-    work: dict[str, Any],
-    most: int,
-    table: bool,
-) -> Results:
+@dataclass(frozen=True)
+class Job:
+    """What either way is given: a query over a source, the columns that it reads and gives, and how it is to run.
+
+    ``work`` are the options of functions, ``most`` is the largest parallelism; ``table``: results become a table.
+    """
+
+    source: Source
+    query: Query
+    read: pa.Schema
+    results: pa.Schema
+    options: Options
+    work: dict[str, Any]
+    most: int
+    table: bool
+
+
+def packed(job: Job) -> Results:
     """Records cross to Python in batches of buckets of keys."""
+    source, query, read, results = job.source, job.query, job.read, job.results
+    options, work, most = job.options, job.work, job.most
     latency = milliseconds(options.latency)
     buckets = options.buckets if query.keys else 1
     gateway = get_gateway()
@@ -59,20 +70,13 @@ def packed(
     rejected = read.append(pa.field("reason", pa.string()))
     tags = side_outputs(read, rejected)
     end = results.get_field_index("window_end") if _is_time(results) else -1
-    rows = pipeline.unpacked(computed, [results, read, rejected], [None, *tags.values()], end, table)
+    rows = pipeline.unpacked(computed, [results, read, rejected], [None, *tags.values()], end, job.table)
     return Results(rows, tags)
 
 
-def by_record(
-    source: Source,
-    query: Query,
-    read: pa.Schema,
-    results: pa.Schema,
-    options: Options,
-    work: dict[str, Any],
-    most: int,
-) -> Results:
+def by_record(job: Job) -> Results:
     """Records cross to Python one by one."""
+    source, query, read, results, options = job.source, job.query, job.read, job.results, job.options
     columns = source.columns(read.names)
     rows = jvm().RowTypes
     j_read = rows.ofStreams(pipeline.row_type(read))
@@ -89,12 +93,12 @@ def by_record(
         jvm().KeyedRows(columns, len(query.keys)),
     )
     fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
-    keyed = pipeline.keyed(pairs, j_key, j_row(to_jarray(j_types, fields)), most)
+    keyed = pipeline.keyed(pairs, j_key, j_row(to_jarray(j_types, fields)), job.most)
     j_result = rows.ofStreams(pipeline.row_type(results))
     rejected = read.append(pa.field("reason", pa.string()))
     tags = side_outputs(read, rejected)
-    function = WindowOperatorFunction(query, read, results, stamped=True, **work)
-    computed = pipeline.python(keyed, function, j_result, options.settings(), most)
+    function = WindowOperatorFunction(query, read, results, stamped=True, **job.work)
+    computed = pipeline.python(keyed, function, j_result, options.settings(), job.most)
     if options.uid is not None:
         computed.uid(options.uid)
     for tag in tags.values():

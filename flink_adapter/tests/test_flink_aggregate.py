@@ -55,6 +55,15 @@ def test_late_and_rejected_rows_are_side_outputs(flink: StreamExecutionEnvironme
 
 
 @pytest.mark.parametrize("packed", [True, False])
+def test_late_and_rejected_rows_that_nobody_asks_for(flink: StreamExecutionEnvironment, packed: bool) -> None:
+    import sash_flink
+
+    stream = sash_flink.with_watermarks(loads(flink), PEAKS, every_record=True)
+    with sash_flink.aggregate(stream, PEAKS, packed=packed, latency="5ms").execute_and_collect() as found:
+        assert sorted(tuple(row)[1:] for row in found if row[0] == "a") == [(0, 10, 3.0), (10, 20, 5.0), (30, 40, 2.0)]
+
+
+@pytest.mark.parametrize("packed", [True, False])
 def test_results_go_on_to_sql_and_to_python(flink: StreamExecutionEnvironment, packed: bool) -> None:
     """As rows whose fields have names."""
     from pyflink.common import Types

@@ -154,6 +154,25 @@ def test_of_a_key_whose_rows_were_all_bad_or_late_nothing_is_left(flink: StreamE
     assert told == {"bad": "False []", "late": "False []", "fine": "False [('fine', 400, 1.0)]"}
 
 
+def test_a_row_that_is_late_in_one_order_is_kept_in_another(flink: StreamExecutionEnvironment) -> None:
+    """The first of its key: late for the windows on time, not for those on another column, which have it."""
+    from pyflink.common import Types
+
+    import sash_flink
+
+    asked = query(
+        windows={"time": sash.tumbling(10, on="t"), "load": sash.tumbling(10, on="load")},
+        aggregates={"n": sash.Count()},
+    )
+    rows: list[Any] = [*(("b", t, 1.0) for t in range(0, 300, 7)), ("new", 20, 5.0), ("new", 302, 6.0)]
+    kind = Types.ROW_NAMED(["plug", "t", "load"], [Types.STRING(), Types.LONG(), Types.DOUBLE()])
+    stream = sash_flink.with_watermarks(flink.from_collection(rows, kind), asked, every_record=True)
+    results = sash_flink.aggregate(stream, asked, packed=False, latency="5ms")
+    with results.execute_and_collect() as found:
+        told = [tuple(row) for row in found if row[0] == "new"]
+    assert sorted((row[1], row[-1]) for row in told) == [("load", 2), ("time", 1)]
+
+
 def restarting(moments: set[int], ttl: int) -> type[Any]:
     """Begins anew with what Flink has as state, and with a ttl, before records of these times. Sent by value."""
     from sash_flink import WindowOperatorFunction

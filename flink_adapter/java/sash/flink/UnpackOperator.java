@@ -33,6 +33,7 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
     private final int end;
     private final RowData.FieldGetter moment;
     private transient BufferAllocator allocator;
+    private transient boolean reuses;
 
     /**
      * The types by kind, and the tags of the side outputs, null for the main one. {@code end} is the column of results
@@ -55,6 +56,7 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
     @Override
     public void open() throws Exception {
         super.open();
+        reuses = getExecutionConfig().isObjectReuseEnabled();
         for (DataStructureConverter<Object, Object> converter : converters) {
             converter.open(getUserCodeClassloader());
         }
@@ -98,7 +100,7 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
     /** The row as few bytes, which are copied fast: unless objects are reused, whoever is next is given a copy. */
     private RowData binary(RowData row) {
         BinaryRowData made = inside.toBinaryRow(row);
-        return getExecutionConfig().isObjectReuseEnabled() ? made.copy() : made;
+        return reuses ? made.copy() : made;
     }
 
     @Override
