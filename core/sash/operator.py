@@ -107,10 +107,14 @@ class Operator:
             raise ValueError(f"row {self._rows} has {len(row)} values; it needs one for each of {needed}") from None
         if times is not None:
             return self._process(times, values, self._output.values)
-        results, _ = self._in_lane(self._lanes[0], None, values, self._output.values)  # none of which is ever late
+        each = self._lanes[0]
+        try:
+            found = each.rows().process(None, values) or ()  # nothing is ever late
+        except (TypeError, ValueError) as error:
+            raise self._naming_row(error) from error
         self.dropped = ()
         self._rows += 1
-        return results
+        return [self._output.values(each.lane, result, self._codecs) for result in found] if found else []
 
     def _process(self, times: list[Any], values: Values, made: Callable[..., Made]) -> list[Made]:
         """Take a tuple; ``made`` is what results are made by."""
@@ -145,10 +149,15 @@ class Operator:
         try:
             found = each.rows().process(time, values)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"row {self._rows}: {error}") from error
+            raise self._naming_row(error) from error
         if not found:
             return [], found is None
+        if len(found) == 1:  # as most often, and faster
+            return [made(each.lane, found[0], self._codecs)], False
         return [made(each.lane, result, self._codecs) for result in found], False
+
+    def _naming_row(self, error: Exception) -> Exception:
+        return type(error)(f"row {self._rows}: {error}")
 
     def _inside(self, each: Engines, time: Any) -> Any:
         order = each.lane.order
@@ -445,4 +454,7 @@ def _chosen(places: list[int]) -> Callable[[Values], Values]:
     """The values at some places of a row, as a tuple."""
     if len(places) > 1:
         return itemgetter(*places)
-    return lambda row: tuple([row[place] for place in places])
+    if places:
+        place = places[0]
+        return lambda row: (row[place],)
+    return lambda row: ()

@@ -16,6 +16,7 @@ from sash_flink.clock import END, Clock
 from sash_flink.journal import Journal
 from sash_flink.keeping import Keeping, Live
 from sash_flink.metrics import Metrics
+from sash_flink.worker import end_bundles_at_once
 
 __all__ = ["StatefulFunction"]
 
@@ -44,6 +45,7 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Start: all that a restart must not see is made here."""
+        end_bundles_at_once()
         hold_pool(self.threads)  # before an operator is planned
         self._timed = self.clock.column is not None
         alive: OrderedDict[Any, Live] = OrderedDict()
@@ -63,7 +65,8 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
         found = self.run(live, watermark, records)
         if new and live.begun:
             ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
-        self._go_on(live, ctx)
+        if self._timed:
+            self._go_on(live, ctx)
         return found
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
@@ -76,7 +79,8 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
             live.timer = None
         watermark = ctx.timer_service().current_watermark()
         found = self.run(live, watermark, None) if watermark > live.watermark else []
-        self._go_on(live, ctx)
+        if self._timed:
+            self._go_on(live, ctx)
         return found
 
     @staticmethod
@@ -90,7 +94,7 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
             ctx.timer_service().delete_event_time_timer(END)
             self.drop(live)
             return
-        if not self._timed or not live.begun or live.watermark == END:
+        if not live.begun or live.watermark == END:
             return
         at = self.due(live)
         if at is not None and (live.timer is None or at < live.timer):

@@ -72,18 +72,14 @@ class Journal:
 
     def append(self, element: Element | None, entry: Entry) -> Element:
         """Add an entry; the element that it is in. ``element`` is that of the key's last one, if it is known."""
-        if element is not None and self._is_unwritten(element):
-            element[1].append(entry)
-            return element
+        if element is not None and self._cached:
+            unwritten: list[Element] = self._list.get_internal_state()._added_elements
+            if unwritten and unwritten[-1] is element:
+                element[1].append(entry)
+                return element
         made = VERSION, [entry]
         self._list.add(made)
         return made
-
-    def _is_unwritten(self, element: Element) -> bool:
-        if not self._cached:
-            return False
-        added = self._list.get_internal_state()._added_elements
-        return bool(added) and added[-1] is element
 
     def clear(self) -> None:
         """Have nothing any more."""

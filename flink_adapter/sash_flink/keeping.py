@@ -117,10 +117,10 @@ class Keeping:
         return found
 
     def _applied(self, live: Live, watermark: int, records: Any) -> list[Any]:
-        found: list[Any] = []
-        if watermark > live.watermark:
-            live.watermark = watermark
-            found = self.advanced(live, watermark)
+        if watermark <= live.watermark:  # as most often
+            return [] if records is None else self.taken(live, records)
+        live.watermark = watermark
+        found = self.advanced(live, watermark)
         if records is not None:
             found += self.taken(live, records)
         return found

@@ -119,6 +119,8 @@ class WindowOperatorFunction(StatefulFunction):
         self.metrics.counts["results"] += len(found)
         if live.told is None:
             live.told = [self._key(i, value) for i, value in enumerate(live.key[: len(self._key_writers)])]
+        if len(found) == 1:  # as most often, and faster
+            return [self._row(live.told, found[0])]
         return [self._row(live.told, result) for result in found]
 
     def _key(self, i: int, value: Any) -> Any:

@@ -16,7 +16,7 @@ __all__ = ["reader", "row_of", "unchanged", "writer"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDE = Context(prec=77)
-_set = object.__setattr__
+_INSERT = RowKind.INSERT
 Converter = Callable[[Any], Any]
 
 
@@ -50,8 +50,9 @@ def unchanged(kind: pa.DataType) -> type | None:
 
 def row_of(values: list[Any], names: list[str]) -> Row:
     """A row of named values. Its own way to be made, and to be given names, takes several times as long."""
-    row = Row.__new__(Row)
-    _set(row, "__dict__", {"_values": values, "_fields": names, "_from_dict": False, "_row_kind": RowKind.INSERT})
+    row = object.__new__(Row)
+    of = row.__dict__
+    of["_values"], of["_fields"], of["_from_dict"], of["_row_kind"] = values, names, False, _INSERT
     return row
 
 

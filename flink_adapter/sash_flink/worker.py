@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import gc
 import sys
+import threading
+from typing import Any
 
-__all__ = ["mend_print", "spare_the_loaded"]
+__all__ = ["end_bundles_at_once", "mend_print", "spare_the_loaded"]
 
 _FULL_AFTER = 100
 """So many collections of the middle generation, each after some 8,000 new objects, are made before a full one."""
@@ -38,3 +40,32 @@ def spare_the_loaded() -> None:
     gc.freeze()
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, max(old, _FULL_AFTER))
+
+
+def end_bundles_at_once() -> None:
+    """Let bundles be over when all is done.
+
+    Beam, by which PyFlink talks to its workers, has a thread that wakes up now and then and notes what a bundle is at:
+    first after 2 ms, then each time after a fifth longer. A bundle is not over before that thread has woken up once
+    more: it takes up to 2 ms, or a fifth of its time, longer. What is noted is for Beam's own runners; PyFlink reads
+    none of it.
+    """
+    beam = sys.modules.get("apache_beam.runners.worker.statesampler")
+    if beam is None or hasattr(beam.StateSampler, "unsampled"):  # in thread mode there is no Beam
+        return
+    stop = beam.StateSampler.stop
+
+    def start_without(self: Any) -> None:
+        self.tracked_thread = threading.current_thread()
+        beam.set_current_tracker(self)
+        self.started = self.unsampled = True
+
+    def stop_without(self: Any) -> None:
+        if not self.unsampled:  # begun before this was called
+            stop(self)
+            return
+        beam.set_current_tracker(None)
+        self.finished = True
+
+    beam.StateSampler.unsampled = False
+    beam.StateSampler.start, beam.StateSampler.stop = start_without, stop_without

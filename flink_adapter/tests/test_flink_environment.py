@@ -83,3 +83,27 @@ def test_a_worker_does_not_look_for_garbage_among_what_is_loaded() -> None:
     assert (before, said) == (0, "")
     assert frozen > 20_000 > 1_000 > left  # whatever is imported with Sash and PyFlink
     assert full_after == 100
+
+
+def test_a_bundle_does_not_wait_for_a_thread_that_notes_what_it_is_at() -> None:
+    """Beam's own sampler, bundle after bundle: one that it had begun is ended as it was, none is begun after."""
+    threads, said = ran(
+        "import threading\n"
+        "from apache_beam.runners.worker.statesampler import StateSampler, get_current_tracker\n"
+        "from apache_beam.utils.counters import CounterFactory\n"
+        "from sash_flink.worker import end_bundles_at_once\n"
+        "sampler, counts = StateSampler('bundle', CounterFactory()), [threading.active_count()]\n"
+        "for each in range(3):\n"
+        "    sampler.start()\n"
+        "    counts.append(threading.active_count())\n"
+        "    end_bundles_at_once()\n"
+        "    assert get_current_tracker() is sampler\n"
+        "    sampler.stop_if_still_running()\n"
+        "    assert get_current_tracker() is None\n"
+        "    counts.append(threading.active_count())\n"
+        "    assert sampler.finished\n"
+        "    sampler.reset()\n"
+        "print(counts)\n"
+    )
+    before = threads[0]
+    assert (threads, said) == ([before, before + 1, *[before] * 5], "")

@@ -288,6 +288,7 @@ def probing(path: Path, last: int) -> type[Any]:
             self.algorithm = next(iter(self._live.values())).op.plan.algorithm
             if value[1] == last:
                 self.told("open")
+                (path / "targets").write_text(" ".join(repr(vars(each)["_target"]) for each in threading.enumerate()[1:]))
             return found
 
         def close(self) -> None:
@@ -319,3 +320,5 @@ def test_one_pool_computes_lcs_for_all_keys_and_ends_with_the_operator(
         assert sum(1 for _ in found) == 3 * (each - window + 1)
     assert (tmp_path / "open").read_text() == said
     assert (tmp_path / "closed").read_text() == f"{said.split(maxsplit=1)[0]} "
+    targets = (tmp_path / "targets").read_text()
+    assert "GrpcDataChannel" in targets and "StateSampler" not in targets  # none that the end of a bundle waits for

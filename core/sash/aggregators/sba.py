@@ -50,11 +50,12 @@ class Chunk:
 
     def step(self) -> bool:
         """Make one merge of what is missing; whether more is."""
-        if self.done > 1:
-            j = self.done - 1
-            self.lcs[j] = self.combine(self.lcs[j], self.lcs[j + 1])
+        j = self.done - 1
+        if j > 0:
+            lcs = self.lcs
+            lcs[j] = self.combine(lcs[j], lcs[j + 1])
             self.done = j
-        return self.done > 1
+        return j > 1
 
     def finish(self) -> None:
         """Called when an element of ``lcs`` is needed that is not there."""

@@ -73,15 +73,12 @@ class Bundle:
         self.combine = self.merging.combine
         self.lift = _lifter(self._whole.lift, self._readers)
         """The partial of a row."""
+        self.lower = _lowerer(self._whole.lower, self._single)
+        """The results of all aggregates."""
 
     def fold(self, rows: Sequence[Values]) -> Any:
         """The partial of rows, in order."""
         return reduce(self.combine, map(self.lift, rows), None)
-
-    def lower(self, partial: Any) -> tuple[Any, ...]:
-        """The results of all aggregates."""
-        result = self._whole.lower(partial)
-        return (result,) if self._single else result
 
     def named(self, partial: Any) -> dict[str, Any]:
         """The results of all aggregates, by name."""
@@ -125,6 +122,10 @@ def _lifter(lift: Callable[[Any], Any], readers: list[Callable[[Values], Any]]) 
         (read,) = readers
         return lambda values: lift(read(values))
     return lambda values: lift([read(values) for read in readers])
+
+
+def _lowerer(lower: Callable[[Any], Any], single: bool) -> Callable[[Any], tuple[Any, ...]]:
+    return (lambda partial: (lower(partial),)) if single else lower
 
 
 def _reader(places: list[int]) -> Callable[[Values], Any]:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Steady"]
 
+_new = tuple.__new__  # what a named tuple's own way to be made comes to
+
 
 class Steady:
     """Takes tuples that begin or end a slice. Made anew whenever a lane's slices changed other than by a tuple.
@@ -70,7 +72,7 @@ class Steady:
                 self._totals.seal(high - 1)  # what is before the last one is final
             if not begins:
                 partial = self._combine(pieces[-1].partial, partial)
-            found = [self._closed(partial, high)] if closes else []
+            found = [self._completed(partial, high)] if closes else []
         except BaseException:
             lane.prepare()
             raise
@@ -90,12 +92,13 @@ class Steady:
         lane.taken(position + 1, found, begins and self._slide > 1)
         return found
 
-    def _closed(self, partial: object, high: int) -> Result:
+    def _completed(self, partial: object, high: int) -> Result:
         """The window that a slice completes; the slice is handed to the store."""
         start, store, pieces = self._watch.start, self._store, self._slices.all
         store.append(partial)
-        low = max(high - self._most, 0)
+        low = high - self._most if high > self._most else 0
         if low < len(pieces) and pieces[low].position != start:  # one was cut where a snapshot was taken
             low = self._slices.at(start)
         base = self._totals.base
-        return Result(0, start, self._watch.due, 0, self._lower(store.total(low + base, high + base)))
+        total = self._lower(store.total(low + base, high + base))
+        return _new(Result, (0, start, self._watch.due, 0, total))

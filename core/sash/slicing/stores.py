@@ -89,7 +89,7 @@ class Chunks:
     def append(self, partial: Any) -> None:
         self._partials.append(partial)
         if self._unfinished:
-            self._unfinished = [chunk for chunk in self._unfinished if chunk.step()]
+            self._step()
         for gone in self._leaving:
             del gone[-2:]
         end = self._begin + len(self._partials)
@@ -105,6 +105,14 @@ class Chunks:
                     level.room.put(end - 1, partial)
                 if end % length == 0 and end - length >= self._begin:
                     self._closed(level, end // length - 1)  # a thread may begin with its lcs
+
+    def _step(self) -> None:
+        """Make a merge of each ``lcs`` that is not ready."""
+        ready = False
+        for chunk in self._unfinished:
+            ready |= not chunk.step()
+        if ready:
+            self._unfinished = [chunk for chunk in self._unfinished if chunk.done > 1]
 
     def total(self, low: int, high: int, window: int = 0) -> Any:
         """The partials from number ``low`` to before ``high`` merged."""
