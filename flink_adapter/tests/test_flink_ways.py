@@ -288,7 +288,9 @@ def probing(path: Path, last: int) -> type[Any]:
             self.algorithm = next(iter(self._live.values())).op.plan.algorithm
             if value[1] == last:
                 self.told("open")
-                (path / "targets").write_text(" ".join(repr(vars(each)["_target"]) for each in threading.enumerate()[1:]))
+                (path / "targets").write_text(
+                    " ".join(repr(vars(each)["_target"]) for each in threading.enumerate()[1:])
+                )
             return found
 
         def close(self) -> None:
