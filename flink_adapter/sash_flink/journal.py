@@ -10,8 +10,9 @@ again as is in its windows. Operators do the same with the same input, so that t
 
 PyFlink keeps the elements that were added in a list, until the bundle ends or its cache has no more room for the key;
 then it writes them, which costs a few microseconds for each, and begins a new list. So an element that is in that list
-has not been written, and may take more entries; it is never changed after. Where there is no such list (in thread mode,
-which has no cache) each entry is an element.
+has not been written, and may take more entries; it is never changed after. To add one the state need not be that of the
+key: the list is known from when the element was made. Where there is no such list (in thread mode, which has no cache)
+each entry is an element.
 
 Each element of the list begins with the version of this form; a snapshot has one of its own besides. Those of version 1
 had a single entry each.
@@ -20,7 +21,7 @@ had a single entry each.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pyflink.common import Types
 from pyflink.datastream import RuntimeContext
@@ -28,8 +29,9 @@ from pyflink.datastream.state import ListStateDescriptor
 from pyflink.fn_execution.state_impl import SynchronousListRuntimeState
 
 from sash.slicing.codec import StateError
+from sash_flink.currentkey import CurrentKey
 
-__all__ = ["VERSION", "Element", "Entry", "Journal", "Weight", "restored"]
+__all__ = ["VERSION", "Entry", "Journal", "Tail", "Weight", "restored"]
 
 VERSION = 2
 
@@ -37,6 +39,21 @@ Entry = tuple[int, Any]
 """Flink's watermark, and the records that came behind it: None if nothing came, time just passed."""
 Element = tuple[int, list[Entry]]
 """The version, and entries."""
+
+
+class Tail(NamedTuple):
+    """The element of a key that was added last, and what PyFlink keeps of the key until it is written."""
+
+    element: Element
+    kept: Any
+
+    def takes(self, entry: Entry) -> bool:
+        """Whether it has not been written: then it has the entry now."""
+        unwritten = self.kept._added_elements
+        if not unwritten or unwritten[-1] is not self.element:
+            return False
+        self.element[1].append(entry)
+        return True
 
 
 class Weight:
@@ -64,30 +81,35 @@ class Journal:
 
     def __init__(self, context: RuntimeContext) -> None:
         self._list = context.get_list_state(ListStateDescriptor("sash", Types.PICKLED_BYTE_ARRAY()))
-        self._cached = isinstance(self._list, SynchronousListRuntimeState)
+        cached = isinstance(self._list, SynchronousListRuntimeState)
+        self._current = CurrentKey(self._list._remote_state_backend) if cached else None
+
+    @property
+    def _own(self) -> Any:
+        """The list of the current key."""
+        if self._current is not None:
+            self._current.set()
+        return self._list
 
     def read(self) -> tuple[bytes | None, list[Entry]]:
         """The snapshot, if there is one, and the entries since."""
-        return restored(self._list.get() or ())
+        return restored(self._own.get() or ())
 
-    def append(self, element: Element | None, entry: Entry) -> Element:
-        """Add an entry; the element that it is in. ``element`` is that of the key's last one, if it is known."""
-        if element is not None and self._cached:
-            unwritten: list[Element] = self._list.get_internal_state()._added_elements
-            if unwritten and unwritten[-1] is element:
-                element[1].append(entry)
-                return element
-        made = VERSION, [entry]
-        self._list.add(made)
-        return made
+    def append(self, tail: Tail | None, entry: Entry) -> Tail | None:
+        """Add an entry; the key's tail then, if PyFlink keeps one. ``tail`` is the one before."""
+        if tail is not None and tail.takes(entry):
+            return tail
+        element, own = (VERSION, [entry]), self._own
+        own.add(element)
+        return None if self._current is None else Tail(element, own.get_internal_state())
 
     def clear(self) -> None:
         """Have nothing any more."""
-        self._list.clear()
+        self._own.clear()
 
     def replace(self, snapshot: bytes) -> None:
         """Have a snapshot instead of all entries."""
-        self._list.update([(VERSION, snapshot)])
+        self._own.update([(VERSION, snapshot)])
 
 
 def restored(elements: Iterable[tuple[Any, ...]]) -> tuple[bytes | None, list[Entry]]:

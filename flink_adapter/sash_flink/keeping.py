@@ -7,7 +7,7 @@ from collections import OrderedDict
 from typing import Any
 
 from sash_flink.clock import NEVER
-from sash_flink.journal import Element, Journal, Weight
+from sash_flink.journal import Journal, Tail, Weight
 from sash_flink.metrics import Metrics
 
 __all__ = ["Keeping", "Live"]
@@ -23,8 +23,8 @@ class Live:
         """The key as results have it, once it is known."""
         self.timer: int | None = None
         """The next one that Flink knows of."""
-        self.element: Element | None = None
-        """The one of the journal that was added last."""
+        self.tail: Tail | None = None
+        """The end of its journal, if it may not have been written."""
         self.begun = False
         """Whether there is state of it."""
         self.untouched = False
@@ -100,7 +100,7 @@ class Keeping:
             return found
         if live.forgotten:
             self._journal.clear()
-            live.weight, live.element = Weight(self.least), None
+            live.weight, live.tail = Weight(self.least), None
             if records is None or live.untouched:
                 return found
             live.forgotten = False
@@ -111,7 +111,7 @@ class Keeping:
             live.weight = Weight(self.least, len(snapshot))
             written = len(snapshot)
         else:
-            live.element = self._journal.append(live.element, (watermark, records))
+            live.tail = self._journal.append(live.tail, (watermark, records))
         live.begun = True
         self.metrics.counts["stateWritten"] += written
         return found

@@ -271,6 +271,55 @@ def test_the_operator_in_a_job_of_ones_own(flink: StreamExecutionEnvironment) ->
         sash_flink.WindowOperatorFunction(asked, results, read)
 
 
+def counting(at_once: bool) -> type[Any]:
+    """Has a state besides, from the begin or from some record on: how many of the key there were. Sent by value."""
+    from pyflink.common import Row, Types
+    from pyflink.datastream.state import ValueStateDescriptor
+
+    from sash_flink import WindowOperatorFunction
+
+    class Counting(WindowOperatorFunction):
+        def open(self, runtime_context: Any) -> None:
+            super().open(runtime_context)
+            self.seen = 0
+            self.context = runtime_context
+            if at_once:
+                self.count = self.context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+        def process_element(self, value: Any, ctx: Any) -> Any:
+            found = super().process_element(value, ctx)
+            self.seen += 1
+            if not at_once and self.seen == 99:
+                self.count = self.context.get_state(ValueStateDescriptor("count", Types.LONG()))
+            if at_once or self.seen >= 99:
+                self.count.update((self.count.value() or 0) + 1)
+                found.append(Row(ctx.get_current_key(), -1, self.count.value(), 0.0))
+            return found
+
+    return Counting
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_states_of_ones_own_are_of_the_records_key(flink: StreamExecutionEnvironment, at_once: bool) -> None:
+    """Sash does not ask for a key's state with every record; another state is nevertheless that of the right key."""
+    from pyflink.common import Types
+
+    rows = [(f"p{i * 7 % 5}", float(i * 7919 % 101)) for i in range(400)]
+    asked = sash.Query(key="plug", windows=sash.sliding(7), aggregates={"peak": sash.Max("load")})
+    read = pa.schema([("plug", pa.string()), ("load", pa.float64())])
+    results = pa.schema([("plug", pa.string()), ("window_start", "int64"), ("window_end", "int64"), ("peak", "double")])
+    stream = flink.from_collection(rows, Types.ROW_NAMED(["plug", "load"], [Types.STRING(), Types.DOUBLE()]))
+    keyed = stream.key_by(lambda row: row[0], Types.STRING())
+    kind = Types.ROW_NAMED(results.names, [Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE()])
+    with keyed.process(counting(at_once)(asked, read, results), kind).execute_and_collect() as found:
+        told = list(map(tuple, found))
+    expected = sash.run(asked, pa.table(dict(zip(read.names, map(list, zip(*rows, strict=True)), strict=True))))
+    assert sorted(row for row in told if row[1] >= 0) == sorted(tuple(row.values()) for row in expected.to_pylist())
+    counted = rows if at_once else rows[98:]
+    each = {plug: sum(row[0] == plug for row in counted) for plug, _ in rows}
+    assert {plug: max(row[2] for row in told if row[:2] == (plug, -1)) for plug in each} == each
+
+
 def probing(path: Path, last: int) -> type[Any]:
     """Tells which threads there are when the last record has come, and when the operator is closed.
 

@@ -1,0 +1,51 @@
+"""The key that a record is of, as PyFlink's state sees it: set only when the state is asked for something.
+
+PyFlink sets the key of its state with every record: it compares the key, a row, with the one before, writes it as bytes
+and puts away the other key's part of the state, all in Python, which takes about as long as an operator takes for the
+record. An operator that is alive needs none of it: see :mod:`sash_flink.journal`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["CurrentKey"]
+
+
+class CurrentKey:
+    """Stands between PyFlink and the ``backend`` of a function's keyed state, of which all but Sash's is left alone.
+
+    As soon as the function has another state, as one derived from Sash's or one that calls it may have, keys are set
+    with every record again.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self._set, self._key = backend.set_current_key, backend.get_current_key()
+        self._states = backend._all_states = _States(backend._all_states, self)
+        backend.set_current_key, backend.get_current_key = self._told, self._asked
+
+    def _told(self, key: Any) -> None:
+        self._key = key
+        if self._states.others:
+            self._set(key)
+
+    def _asked(self) -> Any:
+        return self._key
+
+    def set(self) -> None:
+        """Have the state be that of the key that PyFlink has told."""
+        self._set(self._key)
+
+
+class _States(dict[str, Any]):
+    """PyFlink's states by name, Sash's among them; ``others``: whether there are more."""
+
+    def __init__(self, states: dict[str, Any], current: CurrentKey) -> None:
+        super().__init__(states)
+        self.others, self._current = len(states) > 1, current
+
+    def __setitem__(self, name: str, state: Any) -> None:
+        super().__setitem__(name, state)
+        if not self.others:
+            self.others = True
+            self._current.set()
