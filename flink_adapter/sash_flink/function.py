@@ -16,7 +16,7 @@ from sash_flink.clock import END, Clock
 from sash_flink.journal import Journal
 from sash_flink.keeping import Keeping, Live
 from sash_flink.metrics import Metrics
-from sash_flink.worker import end_bundles_at_once
+from sash_flink.worker import settle
 
 __all__ = ["StatefulFunction"]
 
@@ -45,7 +45,7 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
 
     def open(self, runtime_context: RuntimeContext) -> None:
         """Start: all that a restart must not see is made here."""
-        end_bundles_at_once()
+        settle()
         hold_pool(self.threads)  # before an operator is planned
         self._timed = self.clock.column is not None
         alive: OrderedDict[Any, Live] = OrderedDict()

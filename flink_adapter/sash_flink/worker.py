@@ -8,8 +8,12 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["end_bundles_at_once", "mend_print", "spare_the_loaded"]
+from sash.allocator import keep_freed_memory
 
+__all__ = ["end_bundles_at_once", "mend_print", "settle", "spare_the_loaded"]
+
+_SAMPLER = "apache_beam.runners.worker.statesampler"
+"""A module of Beam, by which PyFlink talks to processes."""
 _FULL_AFTER = 100
 """So many collections of the middle generation, each after some 8,000 new objects, are made before a full one."""
 
@@ -42,16 +46,23 @@ def spare_the_loaded() -> None:
     gc.set_threshold(young, middle, max(old, _FULL_AFTER))
 
 
+def settle() -> None:
+    """Make a worker process fit for what it is there for. In thread mode there is none: the process is the JVM's."""
+    if _SAMPLER in sys.modules:
+        keep_freed_memory()
+        end_bundles_at_once()
+
+
 def end_bundles_at_once() -> None:
     """Let bundles be over when all is done.
 
-    Beam, by which PyFlink talks to its workers, has a thread that wakes up now and then and notes what a bundle is at:
+    Beam has a thread that wakes up now and then and notes what a bundle is at:
     first after 2 ms, then each time after a fifth longer. A bundle is not over before that thread has woken up once
     more: it takes up to 2 ms, or a fifth of its time, longer. What is noted is for Beam's own runners; PyFlink reads
     none of it.
     """
-    beam = sys.modules.get("apache_beam.runners.worker.statesampler")
-    if beam is None or hasattr(beam.StateSampler, "unsampled"):  # in thread mode there is no Beam
+    beam = sys.modules[_SAMPLER]
+    if hasattr(beam.StateSampler, "unsampled"):
         return
     stop = beam.StateSampler.stop
 

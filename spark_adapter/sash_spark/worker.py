@@ -10,6 +10,8 @@ import warnings
 import zipimport
 from typing import TYPE_CHECKING
 
+from sash.allocator import keep_freed_memory
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -22,11 +24,14 @@ def settle() -> None:
     Before a task it calls ``importlib.invalidate_caches``, and reads all zipped packages again, a quarter of a second:
     pyspark.zip does not change while it lives. After a task it collects garbage among all objects there are, most of
     them of modules (some 0.05 s with Numba's): those that are there are left out from the second call on, and from the
-    fourth, the eighth, … those that have come by then, so that what dies later is left out only so often.
+    fourth, the eighth, … those that have come by then, so that what dies later is left out only so often. Memory that
+    a batch frees is kept for the next one.
     """
     global _calls
     zipimport.zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     _calls += 1
+    if _calls == 1:
+        keep_freed_memory()
     if _calls & (_calls - 1) == 0 and _calls > 1:
         gc.freeze()
 

@@ -65,15 +65,10 @@ class CountRule(Rule):
             which, number = numbered(first, counts)
             code, end, base = keys[which], self.phase + number * slide, base[keys[which]]
         start = np.maximum(end - self.window.range, 0)
-        lo, hi = (self._slices(code, each + base, view) for each in (start, end))
+        lo, hi = (view.at_position(code, each + base) for each in (start, end))
         place = constant(self.place, len(end))
         position = None if moment.rows is None or moment.rows.tied is None else end + base - 1
         return Found(code, place, start, end, view.table.last[hi - 1], lo, hi, position)
-
-    def _slices(self, code: Array, position: Array, view: View) -> Array:
-        if len(view.begins) == 2 and len(view.table) == view.settled[0] - view.positions[0]:  # a slice a tuple
-            return np.asarray(position - view.positions[0])
-        return view.at_position(np.ascontiguousarray(code), position)
 
     def needed(self, view: View, moment: Moment) -> Array:
         slide, base = self.window.slide, self._base(moment)

@@ -158,8 +158,7 @@ class Slicer:
             return None
         keys = len(moment.after)
         begins = table.begins(keys)
-        positions = table.positions(begins, moment.before.settled)
-        view = View(table, begins, moment.before.settled, positions)
+        view = View(table, begins, moment.before.settled)
         unsure = np.zeros(size, np.bool_)
         for rule in self.rules:
             if rule.reconsiders:

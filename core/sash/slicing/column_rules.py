@@ -70,9 +70,7 @@ class Rules:
 
     def view(self, table: Table, keys: Keys) -> View:
         """The table to look things up in."""
-        begins = table.begins(len(keys))
-        positions = table.positions(begins, keys.settled) if self.counting else NONE
-        return View(table, begins, keys.settled, positions)
+        return View(table, table.begins(len(keys)), keys.settled)
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """What rows bring as edges, by the window's place."""
@@ -134,6 +132,8 @@ class Rules:
             which = np.arange(int(first[0]), len(view.table)) if few else slice(int(first[0]), None)
             return view.table.take(which), lost
         if in_pieces(len(view.table), len(first)):
+            if lost.sum() < len(view.table) // 4:  # a batch of few rows is not to copy all that is held
+                return view.table, np.zeros_like(lost)
             runs = zip(first, view.begins[1:], strict=True)
             left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
             return Table.of(left) if left else view.table.take(slice(0, 0)), lost

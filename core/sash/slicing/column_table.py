@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,27 +70,25 @@ class Table:
 
     def positions(self, begins: Array, settled: Array) -> Array:
         """The position, among all tuples of its key, of each slice's first; ``settled``: how many are in slices."""
-        if len(begins) == 2:
-            held = int(self.count.sum())
-            if held == len(self):
-                return np.arange(settled[0] - held, settled[0])
-            upto = np.cumsum(self.count)
-            return np.asarray(upto - self.count + (settled[0] - held))
-        if self._single:
+        if self.single:
+            if len(begins) == 2:
+                return np.arange(settled[0] - len(self), settled[0])
             return np.asarray(np.arange(len(self)) + np.repeat(settled - begins[1:], np.diff(begins)))
         upto = np.cumsum(self.count)
+        if len(begins) == 2:
+            return np.asarray(upto - self.count + (settled[0] - upto[-1]))
         ends = np.concatenate([[0], upto])[begins]
         return np.asarray(upto - self.count + (settled - ends[1:])[self.code])
 
     def positions_at(self, at: Array, begins: Array, settled: Array) -> Array:
         """:meth:`positions` of a few."""
-        if not self._single:
+        if not self.single:
             return self.positions(begins, settled)[at]
         code = self.code[at]
         return np.asarray(at + (settled - begins[1:])[code])
 
-    @property
-    def _single(self) -> bool:
+    @cached_property
+    def single(self) -> bool:
         """Whether all slices are of one tuple."""
         return int(self.count.sum()) == len(self)
 
@@ -101,8 +100,11 @@ class View:
     table: Table
     begins: Array
     settled: Array
-    positions: Array
-    """Empty where no window counts."""
+
+    @cached_property
+    def positions(self) -> Array:
+        """The position of each slice's first tuple."""
+        return self.table.positions(self.begins, self.settled)
 
     def at_time(self, codes: Array, times: Array) -> Array:
         """The first slice of a key that begins at or behind a time."""
@@ -110,7 +112,12 @@ class View:
 
     def at_position(self, codes: Array, positions: Array) -> Array:
         """The first slice of a key that begins at or behind a position."""
-        return search(self.positions, self.begins, codes, positions)
+        if not self.table.single:
+            return search(self.positions, self.begins, np.ascontiguousarray(codes), positions)
+        shift = self.begins[1:] - self.settled  # so far apart are slices and positions
+        if len(shift) == 1:
+            return np.asarray(np.clip(positions + shift[0], *self.begins))
+        return np.asarray(np.clip(positions + shift[codes], self.begins[codes], self.begins[codes + 1]))
 
     @property
     def held(self) -> Array:
