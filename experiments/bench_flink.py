@@ -4,11 +4,12 @@ One embedded Flink, parallelism 1, Python workers of their own. A generator in t
 plugs, in order of time; every contender computes the maximum of every window; results go nowhere. SQL and Sash with
 packed records take a table and give one, the others streams. Each contender is run on few and on many records: what is
 told is the difference, so that the start of a job and of its workers does not count. Few are so many that count windows
-are full, for until then all contenders cost less; and for Sash, SQL OVER by arrival and what does nothing as many at
-all sizes of windows, that the JVM has compiled as much. Runs that take seconds are done twice and the better counts;
-those of packed records have four times as many of them, for they cost least. SQL OVER orders rows by their time, or by
-the millisecond of their arrival, which costs less the more rows arrive in one. CPU is that of the whole process tree:
-this process, the JVM and the Python workers.
+are full, for until then all contenders cost less; and for Sash and what does nothing as many at all sizes of windows,
+that the JVM has compiled as much. All is run, and then run once more but for what took long, and
+the better counts: what slows the machine for a while does not slow one contender only. Runs of packed records have four
+times as many of them, for they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival,
+which costs less the more rows arrive in one. CPU is that of the whole process tree: this process, the JVM and the
+Python workers. ``source alone`` has no windows: what the generator and the copies of its rows cost all others, too.
 
 ``identity`` is a keyed process function that does nothing, as anyone would write it: PyFlink takes the key of a row in
 a Python worker of its own. Sash has the JVM take it; with ``identity, keyed in the JVM`` so has the function.
@@ -48,6 +49,7 @@ from flink_contenders import (
     ours,
     over,
     sliding_windows,
+    source_alone,
     time_query,
 )
 from flink_tables import Results
@@ -63,14 +65,12 @@ FIELDS = [
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
 LATENCIES = [("moments", sash.MomentSketch("load"), 2**14), ("bloom", sash.Bloom("load"), 2**16)]
-ATTEMPTS = 4
+PASSES = 2
 LONG = 30.0
+"""Seconds of a run that is not made again."""
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
-STARTS: dict[tuple[str, str, int, int, int], tuple[float, float]] = {}
-"""Wall and CPU seconds of a job on few records, by contender, workload, keys, size and these."""
-
-Case = tuple[str, int, int, list[Contender]]
+Case = tuple[str, int, int, Contender]
 
 
 def count_cases(records: int) -> Iterator[Case]:
@@ -79,7 +79,7 @@ def count_cases(records: int) -> Iterator[Case]:
             full, all_full = keys * n, keys * SIZES[-1]
             contenders = [Contender("sash packed", ours(count_query(n)), all_full + 4 * records, all_full)]
             if keys == 84:
-                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), all_full + records, all_full))
+                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), full + records, full))
             if n >= 2**10:
                 contenders.append(
                     Contender("SQL OVER, time", over(n, "ts"), full + max(records * 20 // n, 4_000), full)
@@ -93,8 +93,10 @@ def count_cases(records: int) -> Iterator[Case]:
             if keys == 84 and n in (2**10, 2**14):
                 in_time = count_query(n).using(time="ts")
                 contenders.append(Contender("sash packed, time", ours(in_time), all_full + 4 * records, all_full))
-            yield "count", keys, n, contenders
-    yield "count", 1, 2**10, [Contender("count_window", count_window(2**10), 400, 300)]
+                if n == 2**10:
+                    contenders.append(Contender("source alone", source_alone, all_full + 4 * records, all_full))
+            yield from (("count", keys, n, each) for each in contenders)
+    yield "count", 1, 2**10, Contender("count_window", count_window(2**10), 400, 300)
 
 
 def time_cases(records: int) -> Iterator[Case]:
@@ -104,7 +106,7 @@ def time_cases(records: int) -> Iterator[Case]:
         if ratio == RATIOS[0]:
             contenders.append(Contender("sash by record", by_record(time_query(ratio)), records // 16))
             contenders.append(Contender("SlidingEventTimeWindows", sliding_windows(ratio), 3_000, 1_000))
-        yield "time", 84, ratio, contenders
+        yield from (("time", 84, ratio, each) for each in contenders)
 
 
 def measured(contender: Contender, records: int, keys: int) -> tuple[float, float]:
@@ -128,30 +130,34 @@ def _watch(ended: threading.Event) -> None:
         cpu_seconds()
 
 
-def better(contender: Contender, records: int, keys: int) -> tuple[float, float]:
-    """That of two runs by its CPU, or the one if it took long: the first of a kind loads classes, compiles kernels."""
-    first = measured(contender, records, keys)
-    return first if first[0] > LONG else min(first, measured(contender, records, keys), key=lambda each: each[1])
+class Runs:
+    """Those of one contender: wall and CPU seconds on few records, and on many."""
 
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.few: list[tuple[float, float]] = []
+        self.many: list[tuple[float, float]] = []
 
-def bench(workload: str, keys: int, n: int, contender: Contender) -> dict[str, Any]:
-    start = contender.name, workload, keys, n, contender.few
-    if start not in STARTS:
-        if not STARTS:
-            measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
-        STARTS[start] = better(contender, contender.few, keys)
-    for _ in range(ATTEMPTS):
-        taken = [b - a for a, b in zip(STARTS[start], better(contender, contender.records, keys), strict=True)]
-        if min(taken) > 0:
-            break
-        again = measured(contender, contender.few, keys)  # something else took its time
-        STARTS[start] = min(STARTS[start], again, key=lambda each: each[1])
-    else:
-        raise SystemExit(f"{contender.name}, {workload} {n}: more records took less time: the machine is too busy")
-    wall, cpu = taken
-    records = contender.records - contender.few
-    values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
-    return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=False))
+    def add(self) -> None:
+        """Run it, unless that takes long and has been done."""
+        _, keys, _, contender = self.case
+        for runs, records in ((self.few, contender.few), (self.many, contender.records)):
+            if not runs or runs[0][0] < LONG:
+                runs.append(measured(contender, records, keys))
+        walls = [f"{wall:.1f} s" for wall, _ in (self.few[-1], self.many[-1])]
+        print(*self.case[:3], contender.name, *walls, sep=", ", file=sys.stderr, flush=True)
+
+    def row(self) -> dict[str, Any] | None:
+        """What more records take, by the better runs; None if these tell nothing."""
+        workload, keys, n, contender = self.case
+        few, many = (min(runs, key=lambda run: run[1]) for runs in (self.few, self.many))
+        wall, cpu = (b - a for a, b in zip(few, many, strict=True))
+        if min(wall, cpu) <= 0:
+            print(f"{contender.name}, {workload} {n}: more records took less time, left out", file=sys.stderr)
+            return None
+        records = contender.records - contender.few
+        values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
+        return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=False))
 
 
 def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> Iterator[dict[str, Any]]:
@@ -177,11 +183,18 @@ def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> 
 
 def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     prefix, _, names = (options.only or "").partition(":")
-    for workload, keys, n, contenders in [*count_cases(options.records), *time_cases(options.records)]:
-        for contender in contenders:
-            chosen = not names or contender.name in names.split(";")
-            if f"{workload}-{keys}-{n}".startswith(prefix) and chosen:
-                yield bench(workload, keys, n, contender)
+    runs = [
+        Runs(case)
+        for case in [*count_cases(options.records), *time_cases(options.records)]
+        if "-".join(map(str, case[:3])).startswith(prefix) and (not names or case[3].name in names.split(";"))
+    ]
+    if runs:
+        _, keys, _, contender = runs[0].case
+        measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
+    for _ in range(PASSES):
+        for each in runs:
+            each.add()
+    yield from (row for each in runs if (row := each.row()) is not None)
     for name, aggregation, n in LATENCIES:
         if f"latency-{name}-{n}".startswith(prefix):
             yield from latencies(name, aggregation, n, options.rounds)

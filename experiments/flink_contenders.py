@@ -24,6 +24,7 @@ __all__ = [
     "ours",
     "over",
     "sliding_windows",
+    "source_alone",
     "time_query",
 ]
 
@@ -120,6 +121,11 @@ def identity_in_jvm(readings: Readings) -> None:
     from identity_function import identity_stream
 
     readings.sink(identity_stream(readings.stream("plug, `load`")))
+
+
+def source_alone(readings: Readings) -> None:
+    """No windows: what comes goes nowhere."""
+    readings.sql(f"SELECT plug, `load` FROM ({readings.select})", "plug INT, peak DOUBLE")
 
 
 def over(n: int, order: str = "proc") -> Callable[[Readings], Any]:
