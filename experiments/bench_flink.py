@@ -5,8 +5,8 @@ plugs, in order of time; every contender computes the maximum of every window; r
 packed records take a table and give one, the others streams. Each contender is run on few and on many records: what is
 told is the difference, so that the start of a job and of its workers does not count. Few are so many that count windows
 are full, for until then all contenders cost less; and for Sash and what does nothing as many at all sizes of windows,
-that the JVM has compiled as much. All is run, and then run once more but for what took long, and
-the better counts: what slows the machine for a while does not slow one contender only. Runs of packed records have four
+that the JVM has compiled as much. All is run, and then run once more (``--passes``) but for what took long, and the
+better counts: what slows the machine for a while does not slow one contender only. Runs of packed records have four
 times as many of them, for they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival,
 which costs less the more rows arrive in one. CPU is that of the whole process tree: this process, the JVM and the
 Python workers. ``source alone`` has no windows: what the generator and the copies of its rows cost all others, too.
@@ -65,8 +65,7 @@ FIELDS = [
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
 LATENCIES = [("moments", sash.MomentSketch("load"), 2**14), ("bloom", sash.Bloom("load"), 2**16)]
-PASSES = 2
-LONG = 30.0
+LONG = 60.0
 """Seconds of a run that is not made again."""
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
@@ -82,7 +81,7 @@ def count_cases(records: int) -> Iterator[Case]:
                 contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), full + records, full))
             if n >= 2**10:
                 contenders.append(
-                    Contender("SQL OVER, time", over(n, "ts"), full + max(records * 20 // n, 4_000), full)
+                    Contender("SQL OVER, time", over(n, "ts"), full + max(records * 60 // n, 20_000), full)
                 )
             if keys == 8:
                 most = all_full + records // 5
@@ -153,7 +152,7 @@ class Runs:
         few, many = (min(runs, key=lambda run: run[1]) for runs in (self.few, self.many))
         wall, cpu = (b - a for a, b in zip(few, many, strict=True))
         if min(wall, cpu) <= 0:
-            print(f"{contender.name}, {workload} {n}: more records took less time, left out", file=sys.stderr)
+            print(*self.case[:3], contender.name, "more records took less time: left out", sep=", ", file=sys.stderr)
             return None
         records = contender.records - contender.few
         values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
@@ -191,7 +190,7 @@ def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if runs:
         _, keys, _, contender = runs[0].case
         measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
-    for _ in range(PASSES):
+    for _ in range(options.passes):
         for each in runs:
             each.add()
     yield from (row for each in runs if (row := each.row()) is not None)
@@ -219,6 +218,7 @@ def run(options: argparse.Namespace) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
+    parser.add_argument("--passes", type=int, default=2, help="over all but the latencies; the best of each counts")
     parser.add_argument("--rounds", type=int, default=1, help="of the latencies, whose median is told")
     parser.add_argument(
         "--only",
