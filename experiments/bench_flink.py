@@ -228,6 +228,8 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="make the tables from this file again")
     parser.add_argument("--readme", type=Path, help="also put them into this page")
     options = parser.parse_args()
+    if options.passes < 1:
+        parser.error("--passes must be 1 or more")
     with (options.table or run(options)).open(newline="") as file:
         results = Results(csv.DictReader(file))
     text = "\n\n".join(results.tables())

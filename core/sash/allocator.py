@@ -2,7 +2,7 @@
 
 The columns of a batch are some hundred kilobytes each, are asked for and freed with every batch, and lie at the end of
 the heap. glibc gives such memory back to the system when it is freed, and the system hands it out again page by page,
-zeroed, as it is touched: over long windows this takes longer than all that is done with the columns.
+zeroed, as it is touched: over long windows this is a good part of what a batch costs.
 """
 
 from __future__ import annotations

@@ -56,10 +56,9 @@ def settle() -> None:
 def end_bundles_at_once() -> None:
     """Let bundles be over when all is done.
 
-    Beam has a thread that wakes up now and then and notes what a bundle is at:
-    first after 2 ms, then each time after a fifth longer. A bundle is not over before that thread has woken up once
-    more: it takes up to 2 ms, or a fifth of its time, longer. What is noted is for Beam's own runners; PyFlink reads
-    none of it.
+    Beam has a thread that wakes up now and then and notes what a bundle is at: first after 2 ms, then each time after a
+    fifth longer. A bundle is not over before that thread has woken up once more: it takes up to 2 ms, or a fifth of its
+    time, longer. What is noted is for Beam's own runners; PyFlink reads none of it.
     """
     beam = sys.modules[_SAMPLER]
     if hasattr(beam.StateSampler, "unsampled"):
