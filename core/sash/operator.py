@@ -18,6 +18,7 @@ from sash.query import Query
 from sash.slicing.codec import Snapshot, decode, encode, from_bytes, to_bytes
 from sash.slicing.engines import Engines
 from sash.slicing.fingerprint import fingerprint
+from sash.slicing.row_timers import next_of_rows
 from sash.slicing.rows import Result
 from sash.times import TimeCodec
 from sash.windows import Window
@@ -66,6 +67,8 @@ class Operator:
         self._order_places = [None if order is None else query.columns.index(order) for order in self._orders]
         self._values_in = _chosen([query.columns.index(column) for column in self._values])
         self._output = Output(query)
+        timed = [each for each in self._lanes if each.lane.order is not None]
+        self._timed = next((each for each in timed if each.lane.order == query.time), timed[0] if timed else None)
 
     def warm_up(self) -> None:
         """Have ready what tuples will be taken by, row by row, so that the first does not wait for it."""
@@ -137,7 +140,7 @@ class Operator:
         inside = [self._inside(each, time) for each, time in zip(self._lanes, times, strict=True)]
         results: list[Made] = []
         late = False
-        with self._all_or_none(True):
+        with self._all_or_none():
             for each, time in zip(self._lanes, inside, strict=True):
                 found, dropped = self._in_lane(each, time, values, made)
                 results += found
@@ -185,7 +188,7 @@ class Operator:
         frame = columns_of(data, [*self.query.orders, *self._values])
         outcomes = []
         dropped: set[int] = set()
-        with self._all_or_none(True):
+        with self._all_or_none():
             inside = [self._inside_array(each, frame) for each in self._lanes]
             for each, times in zip(self._lanes, inside, strict=True):
                 with naming_rows(self.query, frame, first=self._rows):
@@ -231,8 +234,8 @@ class Operator:
                 found += brought
         return late, Outcome.of_rows(each.lane, found, self.query)
 
-    def _all_or_none(self, memo: bool) -> _Undo:
-        return _Undo(self, self._lanes if memo else [])
+    def _all_or_none(self) -> _Undo:
+        return _Undo(self, self._lanes)
 
     # time
 
@@ -241,31 +244,66 @@ class Operator:
 
         With windows in several orders, a mapping from the columns that order them to their watermarks.
         """
-        self._refuse_closed()
-        with self._all_or_none(False):
+        return self._passed(watermark, self._output.row)
+
+    def advance_values(self, watermark: Any) -> list[Values]:
+        """As :meth:`advance`, with results as :meth:`take` gives them.
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()}))
+        >>> op.take((3,)), op.advance_values(10)
+        ([], [(0, 10, 1)])
+        """
+        return self._passed(watermark, self._output.values)
+
+    def _passed(self, watermark: Any, made: Callable[..., Made]) -> list[Made]:
+        if self._closed:
+            self._refuse_closed()
+        codecs = self._codecs
+        try:
             marks: list[tuple[Engines, Any]] = []
             for each in self._lanes:
                 order = each.lane.order
                 value = watermark.get(order) if isinstance(watermark, Mapping) else watermark
                 if order is not None and value is not None:
                     marks.append((each, self._inside(each, value)))
-            return self._advance(marks)
+            return self._advance(marks, made)
+        except BaseException:
+            self._codecs = codecs  # a watermark that was refused has not told what times are like
+            raise
 
     def close(self) -> list[Row]:
         """The end of the input: the results of all windows that are complete when nothing comes any more."""
+        return self._ended(self._output.row)
+
+    def close_values(self) -> list[Values]:
+        """As :meth:`close`, with results as :meth:`take` gives them.
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()}))
+        >>> op.take((3,)), op.close_values()
+        ([], [(0, 10, 1)])
+        """
+        return self._ended(self._output.values)
+
+    def _ended(self, made: Callable[..., Made]) -> list[Made]:
         self._refuse_closed()
-        results = self._advance([(each, math.inf) for each in self._lanes])
+        results = self._advance([(each, math.inf) for each in self._lanes], made)
         self._closed = True
         return results
 
-    def _advance(self, marks: list[tuple[Engines, Any]]) -> list[Row]:
-        results: list[Row] = []
-        with self._all_or_none(len(marks) > 1):
-            for each, mark in marks:
-                found = each.rows().advance(mark)
-                results += [self._output.row(each.lane, result, self._codecs) for result in found]
+    def _advance(self, marks: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
+        if len(marks) == 1:  # nothing to take back elsewhere if it fails
+            results = self._advance_lane(*marks[0], made)
+        else:
+            with self._all_or_none():
+                results = [result for each, mark in marks for result in self._advance_lane(each, mark, made)]
         self.dropped = ()
         return results
+
+    def _advance_lane(self, each: Engines, mark: Any, made: Callable[..., Made]) -> list[Made]:
+        lane, codecs = each.lane, self._codecs
+        return [made(lane, result, codecs) for result in each.rows().advance(mark)]
 
     def _refuse_closed(self) -> None:
         if self._closed:
@@ -282,14 +320,9 @@ class Operator:
         >>> op.process({"t": 3}), op.next_timer()
         ([], 10)
         """
-        order = self._timed()
-        if order is None or order not in self._codecs:
-            return None
-        (lane,) = [each for each in self._lanes if each.lane.order == order]
-        from sash.slicing.keyed_timers import next_of_rows  # brings Numba: only when it is needed
-
-        time = next_of_rows(lane.rows())
-        return time if time is None or math.isinf(time) else self._codecs[order].from_inside(time)
+        codec = self._timed_codec
+        time = None if codec is None or self._timed is None else next_of_rows(self._timed.rows())
+        return time if codec is None or time is None or math.isinf(time) else codec.from_inside(time)
 
     @property
     def newest(self) -> Any:
@@ -300,17 +333,14 @@ class Operator:
         >>> op.process({"t": 3}), op.newest
         ([], 3)
         """
-        order = self._timed()
-        if order is None or order not in self._codecs:
-            return None
-        (lane,) = [each for each in self._lanes if each.lane.order == order]
-        time = lane.rows().newest
-        return None if time is None else self._codecs[order].from_inside(time)
+        codec = self._timed_codec
+        time = None if codec is None or self._timed is None else self._timed.rows().newest
+        return None if codec is None or time is None else codec.from_inside(time)
 
-    def _timed(self) -> str | None:
-        """The column by which time passes: the query's time, or the first that windows are on."""
-        orders = [each.lane.order for each in self._lanes if each.lane.order is not None]
-        return self.query.time if self.query.time in orders else next(iter(orders), None)
+    @property
+    def _timed_codec(self) -> TimeCodec | None:
+        """Of the column by which time passes, the query's time or the first that windows are on; None: not known."""
+        return None if self._timed is None else self._codecs.get(self._timed.lane.order or "")
 
     # what it has done and what it holds
 

@@ -115,11 +115,17 @@ def by_place(op: sash.Operator, events: Sequence[Event]) -> list[Row]:
     """Rows and results without names."""
     results = []
     for event in events:
-        if event[0] == "row":
-            found = op.take(tuple(event[1][column] for column in op.query.columns))
-            results += [dict(zip(op.query.results, values, strict=True)) for values in found]
-        else:
-            results += on(op, event)
+        match event:
+            case "row", row:
+                found = op.take(tuple(row[column] for column in op.query.columns))
+            case "advance", watermark:
+                found = op.advance_values(watermark)
+            case ("close",):
+                found = op.close_values()
+            case _:
+                assert not on(op, event)
+                continue
+        results += [dict(zip(op.query.results, values, strict=True)) for values in found]
     return results
 
 
@@ -324,9 +330,17 @@ class TestByPlace:
             arrived.take(("one",))
         with pytest.raises(ValueError, match="row 0 has 0 values; it needs one for each of 'x'"):
             arrived.take(())
-        arrived.close()
-        with pytest.raises(RuntimeError, match="closed"):
-            arrived.take((1,))
+        assert arrived.close_values() == []
+        for call in (lambda: arrived.take((1,)), lambda: arrived.advance_values(1), arrived.close_values):
+            with pytest.raises(RuntimeError, match="closed"):
+                call()
+
+    def test_a_watermark_that_is_refused_does_not_tell_what_times_are_like(self) -> None:
+        op = sash.Operator(example())
+        with pytest.raises(ValueError, match="column 'ts' holds datetimes"):
+            op.advance_values(datetime(2024, 1, 1))
+        assert op.take((5, 1)) == []
+        assert op.advance_values(10) == [(0, 10, 1)]
 
 
 class TestMixed:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -20,6 +21,7 @@ NEVER = -(2**63)
 """The watermark before there is one."""
 END = 2**63 - 1
 """The watermark when nothing comes any more."""
+_EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
 _FARTHEST = (2**63 - 1) // 10**6 - 1000
 """What nanoseconds can tell, in milliseconds."""
 
@@ -47,9 +49,7 @@ class Clock:
 
     def mark(self, watermark: int) -> Mapping[str, Any] | None:
         """Flink's watermark as operators take it; None: it tells nothing. Flink's is the last time that is over."""
-        if self.column is None or watermark == NEVER:
-            return None
-        return {self.column: self.moment(watermark + 1)}
+        return _mark(self, watermark)
 
     def moment(self, milliseconds: int) -> Any:
         """A time as values of the column are."""
@@ -58,8 +58,7 @@ class Clock:
         milliseconds = max(min(milliseconds, _FARTHEST), -_FARTHEST)
         if self.kind == "date":
             return date(1970, 1, 1) + timedelta(milliseconds // 86_400_000)
-        zone = UTC if self.kind == "instant" else None
-        return datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=milliseconds)
+        return (_EPOCH_UTC if self.kind == "instant" else _EPOCH) + timedelta(milliseconds=milliseconds)
 
     def timer(self, at: Any, watermark: int) -> int | None:
         """When Flink is to call, if a window may become complete at this time; None: it need not."""
@@ -70,12 +69,21 @@ class Clock:
         return max(milliseconds(at) - 1, watermark + 1)
 
 
+@lru_cache(maxsize=1)  # many keys are told of one watermark after the other
+def _mark(clock: Clock, watermark: int) -> Mapping[str, Any] | None:
+    if clock.column is None or watermark == NEVER:
+        return None
+    return {clock.column: clock.moment(watermark + 1)}
+
+
 def milliseconds(at: Any) -> int:
     """Since 1970, rounded up."""
+    if isinstance(at, datetime):  # as most often
+        since = at - (_EPOCH if at.tzinfo is None else _EPOCH_UTC)
+        return (since.days * 86400 + since.seconds) * 1000 + -(-since.microseconds // 1000)
     if isinstance(at, np.datetime64):
         return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
     if isinstance(at, int | float | np.number):
         return math.ceil(at)
-    if not isinstance(at, datetime):
-        at = datetime(at.year, at.month, at.day)
-    return int(-(-(at - datetime(1970, 1, 1, tzinfo=at.tzinfo)) // timedelta(milliseconds=1)))
+    days: int = (at - date(1970, 1, 1)).days
+    return days * 86_400_000

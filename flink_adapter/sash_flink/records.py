@@ -76,11 +76,14 @@ class WindowOperatorFunction(StatefulFunction):
     def advanced(self, live: Live, watermark: int) -> list[Any]:
         """What comes out when the watermark moves."""
         if watermark == END:
-            return self._rows(live, [tuple(row.values()) for row in live.op.close()])
+            return self._rows(live, live.op.close_values())
         mark = self.clock.mark(watermark)
         if mark is None:
             return []
-        found = self._rows(live, [tuple(row.values()) for row in live.op.advance(mark)])
+        ended = live.op.advance_values(mark)
+        found = self._rows(live, ended) if ended else []
+        if self.ttl is None:
+            return found
         silent = self._silent(live)
         if silent is not None and silent <= watermark:
             live.op, live.forgotten = self.made(None), True

@@ -13,7 +13,7 @@ from sash.slicing.column_aggregates import Aggregate
 from sash.slicing.column_passes import extents, overlaps, search
 from sash.slicing.column_periodic import Grid
 from sash.slicing.column_rows import Moment, Pairs, Rows, Rule
-from sash.slicing.column_table import Table, View, fold, in_pieces, merged_order
+from sash.slicing.column_table import Table, View, fold, in_pieces, merged_order, ones
 
 __all__ = ["Slicer"]
 
@@ -38,7 +38,7 @@ class Slicer:
             bounds = np.arange(len(rows) + 1)
             partials = tuple(each.form.reduce(each.input(rows.columns), bounds) for each in aggregates)
             times = rows.times.copy()  # it is kept, and the user's may change
-            return Table(rows.each_code, times, times, np.ones(len(rows), np.int64), partials)
+            return Table(rows.each_code, times, times, ones(len(rows)), partials)
         cut = np.zeros(len(rows), np.bool_)
         cut[rows.begins[:-1]] = True
         self._cut_by_grid(rows, cut)
@@ -103,15 +103,14 @@ class Slicer:
             return self._appended(table, fresh, aggregates, moment)
         unsure = self._unsure(table, moment, len(table) + len(fresh))
         if not direct and unsure is None and in_pieces(len(table), len(moment.after)):
-            joint, kind = _by_keys(table, fresh, len(moment.after))
-        else:
-            order = merged_order(table, fresh, direct)
-            joint = table.followed_by(fresh)
-            kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
-            kind[len(table) :] = 1
-            if order is not None:
-                joint, kind = joint.take(order), kind[order]
-                unsure = None if unsure is None else unsure[order]
+            return self._absorbed_in_pieces(table, fresh, aggregates, moment)
+        order = merged_order(table, fresh, direct)
+        joint = table.followed_by(fresh)
+        kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
+        kind[len(table) :] = 1
+        if order is not None:
+            joint, kind = joint.take(order), kind[order]
+            unsure = None if unsure is None else unsure[order]
         doubtful = kind[1:] != kind[:-1]
         if direct and self.buckets is not None:
             doubtful |= kind[1:] == 1
@@ -129,6 +128,17 @@ class Slicer:
         if not joined.any():
             return joint, 0
         return _joined(joint, np.flatnonzero(~joined), aggregates, direct)
+
+    def _absorbed_in_pieces(
+        self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
+    ) -> tuple[Table, int]:
+        """The same where only the last slice of a key and its first of a batch can become one: a copy, and O(keys)."""
+        joint, at = _by_keys(table, fresh, len(moment.after))
+        if len(at):
+            at = at[~self._parted(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
+        if not len(at):
+            return joint, 0
+        return _joined(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
 
     def _appends(self, table: Table, moment: Moment) -> bool:
         """Whether only the last slice of the table and the first of a batch can become one."""
@@ -183,16 +193,19 @@ class Slicer:
 
 
 def _by_keys(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
-    """The slices of both tables, key by key, those of the first before those of the other; and of which each is."""
-    runs = [np.stack([begins[:-1], begins[1:]]).T for begins in (table.begins(keys), fresh.begins(keys))]
+    """The slices of both tables, key by key, those of the first before those of the other; and where these begin.
+
+    That is told of the keys that have slices in both.
+    """
+    old, new = table.begins(keys), fresh.begins(keys)
     pieces = [
-        (kind, each.take(slice(low, high)))
-        for of_key in zip(*runs, strict=True)
-        for kind, (each, (low, high)) in enumerate(zip((table, fresh), of_key, strict=True))
-        if low < high
+        each.take(slice(begins[key], begins[key + 1]))
+        for key in range(keys)
+        for each, begins in ((table, old), (fresh, new))
+        if begins[key] < begins[key + 1]
     ]
-    kinds, tables = zip(*pieces, strict=True)
-    return Table.of(tables), np.repeat(np.array(kinds, np.int8), [len(each) for each in tables])
+    both = (np.diff(old) > 0) & (np.diff(new) > 0)
+    return Table.of_keys(pieces), (old[1:] + new[:-1])[both]
 
 
 def _joined(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool) -> tuple[Table, int]:

@@ -136,7 +136,7 @@ class Rules:
                 return view.table, np.zeros_like(lost)
             runs = zip(first, view.begins[1:], strict=True)
             left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
-            return Table.of(left) if left else view.table.take(slice(0, 0)), lost
+            return Table.of_keys(left) if left else view.table.take(slice(0, 0)), lost
         return view.table.take(np.arange(len(view.table)) >= first[view.table.code]), lost
 
     def final(self, table: Table, keys: Keys, in_order: bool) -> Array:

@@ -12,11 +12,17 @@ import numpy as np
 from sash.kernels.slicing import Partials, assign, concatenate, take
 from sash.slicing.column_passes import search
 
-__all__ = ["Table", "View", "fold", "in_pieces", "merged_order"]
+__all__ = ["Table", "View", "fold", "in_pieces", "merged_order", "ones"]
 
 Array = np.ndarray[Any, Any]
 PIECE = 64
 """Where keys have so many slices each, tables are put together of runs of slices, which are copied as one."""
+_ONE = np.ones(1, np.int64)
+
+
+def ones(size: int) -> Array:
+    """The counts of slices of one tuple each: of any number of them in 8 bytes, and not to be written to."""
+    return np.broadcast_to(_ONE, size)
 
 
 @dataclass(frozen=True)
@@ -51,16 +57,22 @@ class Table:
     @staticmethod
     def of(pieces: Sequence[Table]) -> Table:
         """All slices of some tables, at least one, as they come."""
+        return Table._of(pieces, np.concatenate([piece.code for piece in pieces]))
+
+    @staticmethod
+    def of_keys(pieces: Sequence[Table]) -> Table:
+        """The same, where the slices of a table, at least one, are all of one key."""
+        return Table._of(pieces, np.repeat([piece.code[0] for piece in pieces], [len(piece) for piece in pieces]))
+
+    @staticmethod
+    def _of(pieces: Sequence[Table], code: Array) -> Table:
         partials = tuple(concatenate(own) for own in zip(*(piece.partials for piece in pieces), strict=True))
         first = np.concatenate([piece.first for piece in pieces])
-        single = all(piece.last is piece.first for piece in pieces)
-        return Table(
-            np.concatenate([piece.code for piece in pieces]),
-            first,
-            first if single else np.concatenate([piece.last for piece in pieces]),
-            np.concatenate([piece.count for piece in pieces]),
-            partials,
-        )
+        at_once = all(piece.last is piece.first for piece in pieces)
+        last = first if at_once else np.concatenate([piece.last for piece in pieces])
+        single = all(piece.single for piece in pieces)
+        count = ones(len(code)) if single else np.concatenate([piece.count for piece in pieces])
+        return Table(code, first, last, count, partials)
 
     def begins(self, keys: int) -> Array:
         """Where the slices of each key begin, and the end of all."""
@@ -89,8 +101,8 @@ class Table:
 
     @cached_property
     def single(self) -> bool:
-        """Whether all slices are of one tuple."""
-        return int(self.count.sum()) == len(self)
+        """Whether all slices are of one tuple. O(1) where they are :func:`ones`."""
+        return self.count.strides == (0,) or int(self.count.sum()) == len(self)
 
 
 @dataclass(frozen=True)

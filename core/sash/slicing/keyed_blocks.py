@@ -19,6 +19,7 @@ from sash.partials import PartialColumn
 from sash.slicing.codec import BLOCK
 from sash.slicing.column_keys import altered
 from sash.slicing.column_state import State
+from sash.slicing.column_table import ones
 from sash.slicing.envelope import BLOCK_OF_SLICES, StateError, opened, sealed
 from sash.slicing.keyed_bytes import _close, _read_close, column_parts
 from sash.slicing.parts import _column, _read_column
@@ -114,8 +115,7 @@ def _times(first: Array, last: Array, count: Array) -> tuple[Any, ...]:
 
 def _read_times(close: tuple[Any, ...], last: Array | None, count: Array | None, sizes: Array) -> list[Array]:
     first = _read_close(close, sizes)
-    ones = np.ones(len(first), np.int64) if count is None else count
-    return [first, first if last is None else last, ones]
+    return [first, first if last is None else last, ones(len(first)) if count is None else count]
 
 
 def joined_parts(

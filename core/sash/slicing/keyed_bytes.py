@@ -21,7 +21,7 @@ from sash.slicing.column_aggregates import Aggregate, _form
 from sash.slicing.column_keys import Keys, Marks, bounds
 from sash.slicing.column_rules import Rules
 from sash.slicing.column_state import Pending, State
-from sash.slicing.column_table import Table
+from sash.slicing.column_table import Table, ones
 from sash.slicing.parts import _column, _read_column, read_table, read_tuples, table_parts, tuple_parts
 from sash.slicing.state import LaneState, WindowState
 
@@ -56,7 +56,7 @@ def column_parts(state: State, buffered: bool) -> tuple[Any, ...]:
             np.diff(begins),
             _close(table.first, begins),
             None if table.first is table.last or np.array_equal(table.first, table.last) else table.last,
-            None if (table.count == 1).all() else table.count,
+            None if table.single else table.count,
             [_column(column) for column in columns],
         ),
         [None if each.dtypes is None else [dtype.str for dtype in each.dtypes] for each in state.aggregates],
@@ -106,7 +106,7 @@ def read_column_parts(written: tuple[Any, ...], query: Query, lane: Lane, buffer
         np.repeat(np.arange(len(keys)), sizes),
         first,
         first if last is None else last,
-        np.ones(len(first), np.int64) if count is None else count,
+        ones(len(first)) if count is None else count,
         tuple(partials),
     )
     return State(

@@ -19,7 +19,8 @@ from sash.slicing.columns import NONE, ColumnLane
 from sash.slicing.engines import Engines
 from sash.slicing.keyed_blocks import BlockId, Ledger, parted
 from sash.slicing.keyed_bytes import column_parts, read_column_parts, read_row_parts, row_parts
-from sash.slicing.keyed_timers import next_of_columns, next_of_rows
+from sash.slicing.keyed_timers import next_of_columns
+from sash.slicing.row_timers import next_of_rows
 from sash.slicing.rows import Result
 
 __all__ = ["ColumnKeys", "KeyedLane", "RowKeys"]

@@ -1,4 +1,4 @@
-"""When the next window may become complete: what an engine sets its timers to."""
+"""When the next window of many keys may become complete: what an engine sets its timers to."""
 
 from __future__ import annotations
 
@@ -15,10 +15,8 @@ from sash.slicing.column_state import State
 from sash.slicing.column_table import View
 from sash.slicing.column_times import TimeRule
 from sash.slicing.column_users import FreeRule
-from sash.slicing.rows import RowLane
-from sash.windows import Session
 
-__all__ = ["next_of_columns", "next_of_rows"]
+__all__ = ["next_of_columns"]
 
 
 def next_of_columns(state: State) -> Any:
@@ -69,28 +67,3 @@ def _next_end(rule: TimeRule, view: View, watermark: Array) -> Any:
     k = rule.periods.first_behind(after)
     there = rule.periods.start(k) <= newest[:, None]
     yield from _least(rule.periods.end(k)[there & (watermark[keys] != bounds(watermark.dtype)[1])[:, None]])
-
-
-def next_of_rows(lane: RowLane) -> Any:
-    """The same for the lane of one key. Where that is not known at once, it is the watermark: look again soon."""
-    if lane.newest is None or lane.watermark == math.inf:
-        return None
-    if lane.watermark is None:
-        return -math.inf
-    pending, watches = lane.slicer.pending, lane.watches
-    times = [pending[0][0]] if pending else []
-    reach = max(_reach(lane.query.named[name]) for name in lane.lane.names)
-    if lane.newest + reach > lane.watermark:
-        exact = len(watches.timed) == len(watches.all)
-        times.append(watches.next_time if exact else lane.watermark)
-    return min(times, default=None)
-
-
-def _reach(window: Any) -> Any:
-    """How far behind a tuple the end of its last window can lie."""
-    if isinstance(window, Session):
-        return window.number
-    ticks = getattr(window, "ticks", window)
-    if hasattr(ticks, "numbers"):
-        return ticks.numbers[0]
-    return math.inf if getattr(window, "measure", "count") == "time" else 0

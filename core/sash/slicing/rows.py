@@ -16,6 +16,7 @@ from sash.query import Query
 from sash.slicing import rowstate
 from sash.slicing.bundle import Bundle, Values
 from sash.slicing.decisions import Decisions
+from sash.slicing.row_timers import reach
 from sash.slicing.slicer import Slicer
 from sash.slicing.slices import Slice
 from sash.slicing.state import LaneState, WindowState
@@ -72,6 +73,7 @@ class RowLane:
         if self.lane.order is None:
             self._lag = -1
         self._steady = Steady.of(self)
+        self.reach = max(reach(self.query.named[name]) for name in self.lane.names)
 
     @property
     def newest(self) -> Any:

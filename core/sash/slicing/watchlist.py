@@ -51,6 +51,7 @@ class Watches:
         self.edged = [watch for watch in self.all if isinstance(watch, EdgeWatch)]
         self.timed = [watch for watch in self.all if isinstance(watch, TimeWatch)]
         self.sessions = [watch for watch in self.all if isinstance(watch, SessionWatch)]
+        self.all_timed = len(self.timed) == len(self.all)
         self.on_positions = any(isinstance(watch, CountWatch | LastWatch) for watch in self.all)
         self.gap: Any = min((window.number for window in windows if isinstance(window, Session)), default=math.inf)
         self.added = [watch for watch in self.all if watch.state.since is not None]
@@ -76,6 +77,8 @@ class Watches:
     @property
     def next_time(self) -> Any:
         """The first watermark at which a window on time may be complete."""
+        if not self.sessions:
+            return self._timed_due[0][0] if self._timed_due else math.inf
         dues = [session.due for session in self.sessions]
         return min([*dues, self._timed_due[0][0]] if self._timed_due else dues, default=math.inf)
 
