@@ -5,9 +5,10 @@ plugs, in order of time; every contender computes the maximum of every window; r
 packed records take a table and give one, the others streams. Each contender is run on few and on many records: what is
 told is the difference, so that the start of a job and of its workers does not count. Few are so many that count windows
 are full, for until then all contenders cost less; and for Sash and what does nothing as many at all sizes of windows,
-with as many results of the longest that the JVM has compiled as much. All is run, and then run once more (``--passes``) but for what took long, and the
-better counts: what slows the machine for a while does not slow one contender only. Runs of packed records have four
-times as many of them, for they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival,
+some results of the longest included, so that the JVM has compiled as much. All is run, and then run once more
+(``--passes``) but for what took long, and the better counts: what slows the machine for a while does not slow one
+contender only; and all sizes of a contender one after the other. Runs of packed records have four times as many of
+them, for they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival,
 which costs less the more rows arrive in one. CPU is that of the whole process tree: this process, the JVM and the
 Python workers. ``source alone`` has no windows: what the generator and the copies of its rows cost all others, too.
 
@@ -184,9 +185,10 @@ def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> 
 
 def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     prefix, _, names = (options.only or "").partition(":")
+    cases = [*count_cases(options.records), *time_cases(options.records)]
     runs = [
         Runs(case)
-        for case in [*count_cases(options.records), *time_cases(options.records)]
+        for case in sorted(cases, key=lambda case: (case[0], -case[1], case[3].name, case[2]))
         if "-".join(map(str, case[:3])).startswith(prefix) and (not names or case[3].name in names.split(";"))
     ]
     if runs:

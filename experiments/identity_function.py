@@ -42,7 +42,9 @@ def identity_stream(stream: DataStream) -> DataStream:
     j_read = rows.ofStreams(pipeline.row_type(read))
     j_key = rows.ofStreams(pipeline.row_type(read.empty_table().select([0]).schema))
     pair = j_row(to_jarray(j_types, [j_key, j_read]))
-    pairs = pipeline.transformed(stream._j_data_stream, "key", pair, jvm().KeyedRows(source.columns(read.names), 1))
+    pairs = pipeline.transformed(
+        stream._j_data_stream, "key", pair, jvm().KeyedRows(source.columns(read.names), 1, False)
+    )
     stamped = j_row(
         to_jarray(j_types, [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read)))])
     )

@@ -60,7 +60,7 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> list[Any]:
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
-        live = self.found(_key(ctx))
+        live = self.found(self.key(ctx))
         new = not live.begun
         found = self.run(live, watermark, records)
         if new and live.begun:
@@ -71,7 +71,7 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
         """Time has passed for a key from which nothing may come any more."""
-        live = self.found(_key(ctx))
+        live = self.found(self.key(ctx))
         if not live.begun:  # it has been forgotten
             self.drop(live)
             return []
@@ -82,6 +82,11 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
         if self._timed:
             self._go_on(live, ctx)
         return found
+
+    def key(self, ctx: KeyedProcessFunction.Context) -> tuple[Any, ...]:
+        """The current key."""
+        key = ctx.get_current_key()
+        return tuple(key._values) if type(key) is Row else key if isinstance(key, tuple) else (key,)
 
     @staticmethod
     def split(value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:
@@ -100,8 +105,3 @@ class StatefulFunction(Keeping, KeyedProcessFunction):  # type: ignore[misc]  # 
         if at is not None and (live.timer is None or at < live.timer):
             ctx.timer_service().register_event_time_timer(at)
             live.timer = at
-
-
-def _key(ctx: KeyedProcessFunction.Context) -> Any:
-    key = ctx.get_current_key()
-    return tuple(key._values) if type(key) is Row else key if isinstance(key, tuple) else (key,)

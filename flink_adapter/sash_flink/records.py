@@ -12,10 +12,11 @@ from sash import Operator, Query
 from sash.ends import POSITION, ends_in
 from sash_flink.clock import END, milliseconds
 from sash_flink.function import StatefulFunction
+from sash_flink.javatimes import in_threads
 from sash_flink.keeping import Live
 from sash_flink.packed import BAD
-from sash_flink.values import reader, row_of, unchanged, writer
-from sash_flink.worker import spare_the_loaded
+from sash_flink.values import IN_PROCESSES, reader, row_of, unchanged, writer
+from sash_flink.worker import is_process, spare_the_loaded
 
 __all__ = ["WindowOperatorFunction"]
 
@@ -42,11 +43,13 @@ class WindowOperatorFunction(StatefulFunction):
         """Start."""
         super().open(runtime_context)
         self._names = self.results.names
-        self._readers = [(i, made) for i, field in enumerate(self.schema) if (made := reader(field.type)) is not None]
+        self._times = IN_PROCESSES if is_process() else in_threads()
+        readers = [(i, reader(field.type, self._times)) for i, field in enumerate(self.schema)]
+        self._readers = [(i, made) for i, made in readers if made is not None]
         keys = len(self.query.keys)
-        self._key_readers = dict(self._readers)  # the key's columns are the first that are read
-        self._key_writers = [writer(field.type) for field in list(self.results)[:keys]]
-        self._writers = [writer(field.type) for field in list(self.results)[keys:]]
+        self._key_readers = [(i, made) for i, made in self._readers if i < keys]  # its columns are the first
+        writers = [writer(field.type, self._times) for field in self.results]
+        self._key_writers, self._writers = writers[:keys], writers[keys:]
         self._same = [unchanged(field.type) for field in list(self.results)[keys:]]
         self._size = 10 * (2 + len(self.schema))  # as pickled among others: at most 9 a number, and a byte or two
         self._ends = self.results.field("window_end").type
@@ -62,6 +65,16 @@ class WindowOperatorFunction(StatefulFunction):
         for i, made in self._readers:
             values[i] = made(values[i])
         return watermark, tuple(values)
+
+    def key(self, ctx: KeyedProcessFunction.Context) -> tuple[Any, ...]:
+        """The current key, as operators would have it: PyFlink's own objects cannot all be looked up."""
+        key = super().key(ctx)
+        if not self._key_readers:
+            return key
+        values = list(key)
+        for i, made in self._key_readers:
+            values[i] = made(values[i])
+        return tuple(values)
 
     def made(self, snapshot: bytes | None) -> Operator:
         """An operator, new or from a snapshot."""
@@ -116,19 +129,15 @@ class WindowOperatorFunction(StatefulFunction):
         return rows
 
     def _told(self, records: Any) -> list[Any]:
-        return [writer(field.type)(value) for field, value in zip(self.schema, records, strict=True)]
+        return [writer(field.type, self._times)(value) for field, value in zip(self.schema, records, strict=True)]
 
     def _rows(self, live: Live, found: list[tuple[Any, ...]]) -> list[Any]:
         self.metrics.counts["results"] += len(found)
         if live.told is None:
-            live.told = [self._key(i, value) for i, value in enumerate(live.key[: len(self._key_writers)])]
+            live.told = [made(value) for made, value in zip(self._key_writers, live.key, strict=False)]
         if len(found) == 1:  # as most often, and faster
             return [self._row(live.told, found[0])]
         return [self._row(live.told, result) for result in found]
-
-    def _key(self, i: int, value: Any) -> Any:
-        made = self._key_readers.get(i)
-        return self._key_writers[i](value if made is None else made(value))
 
     def _row(self, key: list[Any], result: tuple[Any, ...]) -> Row:
         if list(map(type, result)) == self._same:

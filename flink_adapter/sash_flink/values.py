@@ -1,18 +1,22 @@
-"""Values as PyFlink hands them over one by one, and as it takes them."""
+"""Values as PyFlink hands them over one by one, and as it takes them.
+
+Times are its own affair: worker processes get some of them as PyFlink's objects, threads of the JVM get all of them as
+Java's (:mod:`sash_flink.javatimes`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Row, RowKind
 from pyflink.common.time import Instant
 
-__all__ = ["reader", "row_of", "unchanged", "writer"]
+__all__ = ["IN_PROCESSES", "Converter", "Times", "reader", "row_of", "unchanged", "writer"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDE = Context(prec=77)
@@ -20,10 +24,26 @@ _INSERT = RowKind.INSERT
 Converter = Callable[[Any], Any]
 
 
-def reader(kind: pa.DataType) -> Converter | None:
+class Times(NamedTuple):
+    """How times cross, by their kind: ``instant``, ``local``, ``date`` or ``time``; others are as they are."""
+
+    read: Mapping[str, Converter]
+    """What makes of PyFlink's value the one that operators take; of the latter, itself."""
+    written: Mapping[str, Converter]
+    """The other way round, of values that are not null."""
+
+
+def _kind_of_time(kind: pa.DataType) -> str | None:
+    if pa.types.is_timestamp(kind):
+        return "instant" if kind.tz else "local"
+    return "date" if pa.types.is_date(kind) else "time" if pa.types.is_time(kind) else None
+
+
+def reader(kind: pa.DataType, times: Times) -> Converter | None:
     """What makes of PyFlink's value of a column the one that operators take; None: nothing has to be done."""
-    if pa.types.is_timestamp(kind) and kind.tz:
-        return _moment
+    made = times.read.get(_kind_of_time(kind) or "")
+    if made is not None:
+        return made
     if pa.types.is_struct(kind):
         names = [field.name for field in kind]
         return lambda row: None if row is None else dict(zip(names, row, strict=True))
@@ -36,9 +56,9 @@ def _moment(value: Any) -> Any:
     return value
 
 
-def writer(kind: pa.DataType) -> Converter:
+def writer(kind: pa.DataType, times: Times) -> Converter:
     """What makes of a result the value that PyFlink takes for a column of this type."""
-    made = _writer(kind)
+    made = times.written.get(_kind_of_time(kind) or "") or _writer(kind, times)
     return lambda value: None if value is None else made(value)
 
 
@@ -56,9 +76,7 @@ def row_of(values: list[Any], names: list[str]) -> Row:
     return row
 
 
-def _writer(kind: pa.DataType) -> Converter:
-    if pa.types.is_timestamp(kind):
-        return _instant if kind.tz else _local
+def _writer(kind: pa.DataType, times: Times) -> Converter:
     for known, made in _PLAIN:
         if known(kind):
             return made
@@ -66,10 +84,10 @@ def _writer(kind: pa.DataType) -> Converter:
         digits = Decimal(1).scaleb(-kind.scale)
         return lambda value: Decimal(value).quantize(digits, ROUND_HALF_UP, _WIDE)
     if pa.types.is_list(kind):
-        item = writer(kind.value_type)
+        item = writer(kind.value_type, times)
         return lambda value: [item(each) for each in value]
     if pa.types.is_struct(kind):
-        parts = [writer(field.type) for field in kind]
+        parts = [writer(field.type, times) for field in kind]
 
         def row(value: Any) -> Row:
             of = value.values() if isinstance(value, dict) else value
@@ -93,6 +111,7 @@ def _local(value: Any) -> datetime:
     return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
 
 
+IN_PROCESSES = Times({"instant": _moment}, {"instant": _instant, "local": _local})
 _PLAIN: list[tuple[Callable[[pa.DataType], bool], Converter]] = [
     (pa.types.is_boolean, bool),
     (pa.types.is_integer, int),

@@ -90,7 +90,7 @@ def by_record(job: Job) -> Results:
         source.stream._j_data_stream,
         "sash: key",
         j_row(to_jarray(j_types, [j_key, j_read])),
-        jvm().KeyedRows(columns, len(query.keys)),
+        jvm().KeyedRows(columns, len(query.keys), job.work["bounded"]),
     )
     fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
     keyed = pipeline.keyed(pairs, j_key, j_row(to_jarray(j_types, fields)), job.most)

@@ -10,10 +10,12 @@ from typing import Any
 
 from sash.allocator import keep_freed_memory
 
-__all__ = ["end_bundles_at_once", "mend_print", "settle", "spare_the_loaded"]
+__all__ = ["end_bundles_at_once", "is_process", "let_arrays_be_null", "mend_print", "settle", "spare_the_loaded"]
 
 _SAMPLER = "apache_beam.runners.worker.statesampler"
 """A module of Beam, by which PyFlink talks to processes."""
+_JVM = "_pemja"
+"""A module that is there in interpreters inside a JVM only. Those of Beam are everywhere."""
 _FULL_AFTER = 100
 """So many collections of the middle generation, each after some 8,000 new objects, are made before a full one."""
 
@@ -47,10 +49,30 @@ def spare_the_loaded() -> None:
 
 
 def settle() -> None:
-    """Make a worker process fit for what it is there for. In thread mode there is none: the process is the JVM's."""
-    if _SAMPLER in sys.modules:
+    """Make a worker fit for what it is there for: a process, or, in thread mode, an interpreter in the JVM's."""
+    if is_process():
         keep_freed_memory()
         end_bundles_at_once()
+    else:
+        let_arrays_be_null()
+
+
+def is_process() -> bool:
+    """Whether functions run in a process of Python's own, not in a thread of the JVM."""
+    return _JVM not in sys.modules
+
+
+def let_arrays_be_null() -> None:
+    """Mend PyFlink's thread mode, which takes a null in a column of arrays for an array, and fails."""
+    from pyflink.fn_execution.embedded.converters import ArrayDataConverter, ListDataConverter
+
+    def to_internal(self: Any, value: Any) -> Any:
+        return None if value is None else tuple(ListDataConverter.to_internal(self, value))
+
+    def to_external(self: Any, value: Any) -> Any:
+        return None if value is None else tuple(ListDataConverter.to_external(self, value))
+
+    ArrayDataConverter.to_internal, ArrayDataConverter.to_external = to_internal, to_external
 
 
 def end_bundles_at_once() -> None:

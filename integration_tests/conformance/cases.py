@@ -228,6 +228,10 @@ def driven() -> list[Row]:
     return [{"k": "ab"[i % 2], "km": i * 3 + i % 5, "ts": at(i), "x": i % 7, ORDER: i} for i in range(30)]
 
 
+def since() -> list[Row]:
+    return [{"since": at(i % 2), "local": at(i % 3).replace(tzinfo=None), "x": i % 7, ORDER: i} for i in range(30)]
+
+
 CASES = [
     case("time", sash.sliding("10s", "4s"), IN_ORDER),
     case("time-disorder", sash.sliding("12s", "3s", offset="1s"), DISORDER, watermark_delay="3s"),
@@ -290,6 +294,12 @@ CASES = [
         ),
         ZOO,
         zoo(),
+    ),
+    Case(
+        "keys-that-are-times",
+        sash.Query(key=["since", "local"], windows=sash.sliding(3), aggregates={"sum": sash.Sum("x")}),
+        {"since": "timestamp", "local": "timestamp_ntz", "x": "long", ORDER: "long"},
+        since(),
     ),
     Case(
         "kilometres",

@@ -33,7 +33,16 @@ def by_record(case: Case, request: pytest.FixtureRequest) -> Rows:
 
 
 def batch(case: Case, request: pytest.FixtureRequest) -> Rows:
-    return _found("batch", lambda: flink_batch.rows_by_case(request.getfixturevalue("tmp_path")))[case.name]
+    return _batch("packed", case, request)
+
+
+def batch_by_record(case: Case, request: pytest.FixtureRequest) -> Rows:
+    return _batch("by record", case, request)
+
+
+def _batch(way: str, case: Case, request: pytest.FixtureRequest) -> Rows:
+    folder = request.getfixturevalue("tmp_path")
+    return _found(f"batch, {way}", lambda: flink_batch.rows_by_case(folder, way))[case.name]
 
 
 def _rows(way: str, case: Case, request: pytest.FixtureRequest, **options: Any) -> Rows:

@@ -1,4 +1,4 @@
-"""The batch job of all cases, in a process of its own: ``python -m integration_tests.conformance.flink_batch FILE``.
+"""The batch job of all cases, in a process of its own: ``python -m …conformance.flink_batch FILE WAY``.
 
 In a batch Flink runs one case after the other, and a worker process for each would take seconds to start: here Python
 runs in threads of the JVM, of which a JVM that other jobs use should know nothing.
@@ -19,26 +19,26 @@ LIMIT = 420
 """Seconds, after which it tells where its threads are, and ends."""
 
 
-def rows_by_case(folder: Path) -> dict[str, list[Mapping[str, Any]]]:
-    """What the job gives, by the name of the case."""
+def rows_by_case(folder: Path, way: str) -> dict[str, list[Mapping[str, Any]]]:
+    """What the job gives, by the name of the case; ``way``: packed or by record."""
     output = folder / "rows.pickle"
-    command = [sys.executable, "-m", __spec__.name, str(output)]
+    command = [sys.executable, "-m", __spec__.name, str(output), way]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT + 60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     found: dict[str, list[Mapping[str, Any]]] = pickle.loads(output.read_bytes())
     return found
 
 
-def main(output: Path) -> None:
+def main(output: Path, way: str) -> None:
     import sash_flink
 
     from .flink import run_cases
 
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     env = sash_flink.environment(1, {"python.execution-mode": "thread"})
-    output.write_bytes(pickle.dumps(run_cases(env, output.parent, batch=True)))
+    output.write_bytes(pickle.dumps(run_cases(env, output.parent, batch=True, packed=way == "packed")))
     faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])

@@ -81,6 +81,7 @@ RUNTIMES = {
     "flink-packed": Runtime(flink.packed, closes=True, engine="flink", gaps=flink.GAPS),
     "flink-record": Runtime(flink.by_record, closes=True, engine="flink", gaps=flink.GAPS),
     "flink-batch": Runtime(flink.batch, streams=False, engine="flink", gaps=flink.GAPS),
+    "flink-batch-record": Runtime(flink.batch_by_record, streams=False, engine="flink", gaps=flink.GAPS),
 }
 if spark.parts_missing() is None:  # in an environment without PyFlink: make test-spark-latest
     RUNTIMES["spark-parts"] = Runtime(spark.in_parts, engine="spark", gaps=spark.STREAMING_GAPS)

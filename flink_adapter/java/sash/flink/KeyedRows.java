@@ -15,12 +15,18 @@ public final class KeyedRows extends AbstractStreamOperator<Row> implements OneI
 
     private final Columns columns;
     private final int keys;
+    private final boolean batch;
     private final DataStructureConverter<Object, Object> converter;
+    private transient long sent;
 
-    /** The first {@code keys} of the columns are the key. */
-    public KeyedRows(Columns columns, int keys) {
+    /**
+     * The first {@code keys} of the columns are the key. Jobs in the {@code batch} runtime mode sort by key and timestamp, in
+     * any order where there is none: rows are numbered there, so that those of a key stay in their order.
+     */
+    public KeyedRows(Columns columns, int keys, boolean batch) {
         this.columns = columns;
         this.keys = keys;
+        this.batch = batch;
         converter = DataStructureConverters.getConverter(TypeConversions.fromLogicalToDataType(columns.type));
     }
 
@@ -42,6 +48,10 @@ public final class KeyedRows extends AbstractStreamOperator<Row> implements OneI
         if (keys == 0) {
             key.setField(0, 0);
         }
-        output.collect(element.replace(Row.of(key, row)));
+        StreamRecord<Row> keyed = element.replace(Row.of(key, row));
+        if (batch) {
+            keyed.setTimestamp(sent++);
+        }
+        output.collect(keyed);
     }
 }
