@@ -27,6 +27,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import sys
 import tempfile
 import threading
@@ -194,8 +195,11 @@ def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     if runs:
         _, keys, _, contender = runs[0].case
         measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
-    for _ in range(options.passes):
+    began = time.monotonic()
+    for number in range(options.passes):
         for each in runs:
+            if number and time.monotonic() - began > options.minutes * 60:
+                break
             each.add()
     yield from (row for each in runs if (row := each.row()) is not None)
     for name, aggregation, n in LATENCIES:
@@ -223,6 +227,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=1_000_000)
     parser.add_argument("--passes", type=int, default=2, help="over all but the latencies; the best of each counts")
+    parser.add_argument(
+        "--minutes", type=float, default=math.inf, help="after which nothing but the latencies is run again"
+    )
     parser.add_argument("--rounds", type=int, default=1, help="of the latencies, whose median is told")
     parser.add_argument(
         "--only",
