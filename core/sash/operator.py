@@ -11,17 +11,14 @@ import numpy as np
 
 from sash.blame import naming_rows
 from sash.frames import Frame, columns_of, in_micros, to_list
-from sash.lanes import OwnWatermark, moves_watermark
+from sash.lanes import OwnWatermark
+from sash.operatorstate import OperatorState
 from sash.output import Outcome, Output
-from sash.plan import plan
 from sash.query import Query
-from sash.slicing.codec import Snapshot, decode, encode, from_bytes, to_bytes
 from sash.slicing.engines import Engines
-from sash.slicing.fingerprint import fingerprint
 from sash.slicing.row_timers import next_of_rows
-from sash.slicing.rows import Result
+from sash.slicing.rows import Result, RowLane
 from sash.times import TimeCodec
-from sash.windows import Window
 
 __all__ = ["Operator"]
 
@@ -30,7 +27,7 @@ Values = tuple[Any, ...]
 Made = TypeVar("Made")
 
 
-class Operator:
+class Operator(OperatorState):
     """Runs ``query`` over the tuples of one key.
 
     Without ``own_watermark`` tuples do not move the watermark, only :meth:`advance` does: for engines that have their
@@ -49,18 +46,12 @@ class Operator:
     """
 
     def __init__(self, query: Query, *, own_watermark: OwnWatermark = True) -> None:
-        self._own = own_watermark
-        self._codecs: dict[str, TimeCodec] = {}
-        self._closed = False
-        self._rows = 0
         self.dropped: Collection[int] = ()
         """Which rows of the last call came too late, and were dropped: their places in it."""
-        self._prepare(query)
+        super().__init__(query, own_watermark=own_watermark)
 
     def _prepare(self, query: Query) -> None:
-        self.plan = plan(query, self._own)
-        self.query = query
-        self._lanes = [Engines(query, planned, moves_watermark(self._own, planned.lane)) for planned in self.plan.lanes]
+        super()._prepare(query)
         self._values = query.values
         self._orders = [each.lane.order for each in self._lanes]
         self._in_arrival = self._orders == [None]
@@ -68,7 +59,7 @@ class Operator:
         self._values_in = _chosen([query.columns.index(column) for column in self._values])
         self._output = Output(query)
         timed = [each for each in self._lanes if each.lane.order is not None]
-        self._timed = next((each for each in timed if each.lane.order == query.time), timed[0] if timed else None)
+        self._timely = next((each for each in timed if each.lane.order == query.time), timed[0] if timed else None)
 
     def warm_up(self) -> None:
         """Have ready what tuples will be taken by, row by row, so that the first does not wait for it."""
@@ -293,21 +284,17 @@ class Operator:
         return results
 
     def _advance(self, marks: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
-        if len(marks) == 1:  # nothing to take back elsewhere if it fails
-            results = self._advance_lane(*marks[0], made)
-        else:
+        if len(marks) > 1:
             with self._all_or_none():
-                results = [result for each, mark in marks for result in self._advance_lane(each, mark, made)]
+                results = self._advance_lanes(marks, made)
+        else:  # nothing to take back elsewhere if it fails
+            results = self._advance_lanes(marks, made)
         self.dropped = ()
         return results
 
-    def _advance_lane(self, each: Engines, mark: Any, made: Callable[..., Made]) -> list[Made]:
-        lane, codecs = each.lane, self._codecs
-        return [made(lane, result, codecs) for result in each.rows().advance(mark)]
-
-    def _refuse_closed(self) -> None:
-        if self._closed:
-            raise RuntimeError("the operator is closed: its input has ended")
+    def _advance_lanes(self, marks: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
+        codecs = self._codecs
+        return [made(each.lane, result, codecs) for each, mark in marks for result in each.rows().advance(mark)]
 
     def next_timer(self) -> Any:
         """No window becomes complete before this time, unless tuples come; None: none at all.
@@ -320,9 +307,12 @@ class Operator:
         >>> op.process({"t": 3}), op.next_timer()
         ([], 10)
         """
-        codec = self._timed_codec
-        time = None if codec is None or self._timed is None else next_of_rows(self._timed.rows())
-        return time if codec is None or time is None or math.isinf(time) else codec.from_inside(time)
+        timed = self._timed()
+        if timed is None:
+            return None
+        lane, codec = timed
+        time = next_of_rows(lane)
+        return time if time is None or math.isinf(time) else codec.from_inside(time)
 
     @property
     def newest(self) -> Any:
@@ -333,14 +323,20 @@ class Operator:
         >>> op.process({"t": 3}), op.newest
         ([], 3)
         """
-        codec = self._timed_codec
-        time = None if codec is None or self._timed is None else self._timed.rows().newest
-        return None if codec is None or time is None else codec.from_inside(time)
+        timed = self._timed()
+        if timed is None:
+            return None
+        lane, codec = timed
+        return None if lane.newest is None else codec.from_inside(lane.newest)
 
-    @property
-    def _timed_codec(self) -> TimeCodec | None:
-        """Of the column by which time passes, the query's time or the first that windows are on; None: not known."""
-        return None if self._timed is None else self._codecs.get(self._timed.lane.order or "")
+    def _timed(self) -> tuple[RowLane, TimeCodec] | None:
+        """The lane by which time passes, of the query's time or the first that a column orders, and how times are told.
+
+        None: there is no such lane, or nothing has told yet what its times are like.
+        """
+        each = self._timely
+        codec = None if each is None else self._codecs.get(each.lane.order or "")
+        return None if each is None or codec is None else (each.rows(), codec)
 
     # what it has done and what it holds
 
@@ -366,90 +362,6 @@ class Operator:
                 how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
                 lines.append(f"compiled   {name}: {how}")
         return "\n".join(lines)
-
-    # state
-
-    def snapshot(self, *, trusted: bool = False) -> bytes:
-        """All of its state as bytes, from which :meth:`restore` goes on, here or in another runtime. O(state).
-
-        ``trusted`` allows partials that are objects of types that Sash does not know, which are pickled: only for
-        places that nobody else can write to.
-        """
-        return to_bytes(self.snapshot_parts(trusted=trusted))
-
-    def snapshot_parts(self, known: Collection[int] = (), *, trusted: bool = False) -> Snapshot:
-        """The state as a header and blocks of slices that never change: those ``known`` are not written again."""
-        extra = {
-            "codecs": {order: codec.text for order, codec in self._codecs.items()},
-            "buffered": [each.lane.order or "" for each in self._lanes if each.planned.decisions.buffered],
-            "rows": self._rows,
-            "closed": self._closed,
-        }
-        lanes = {each.lane.order or "": each.dump() for each in self._lanes}
-        return encode(fingerprint(self.query), lanes, extra, known, trusted)
-
-    @classmethod
-    def restore(
-        cls, query: Query, blob: bytes, *, own_watermark: OwnWatermark = True, trusted: bool = False
-    ) -> Operator:
-        """An operator that goes on where a snapshot was taken. Windows that are new to it begin now.
-
-        >>> import sash
-        >>> query = sash.Query(windows=sash.sliding(2), aggregates={"peak": sash.Max("load")})
-        >>> op = sash.Operator(query)
-        >>> op.process({"load": 3}); op = sash.Operator.restore(query, op.snapshot()); op.process({"load": 9})
-        []
-        [{'window_start': 0, 'window_end': 2, 'peak': 9}]
-        """
-        return cls.restore_parts(query, from_bytes(blob), own_watermark=own_watermark, trusted=trusted)
-
-    @classmethod
-    def restore_parts(
-        cls, query: Query, parts: Snapshot, *, own_watermark: OwnWatermark = True, trusted: bool = False
-    ) -> Operator:
-        """:meth:`restore` from a header and all live blocks."""
-        op = cls(query, own_watermark=own_watermark)
-        op._load(parts, trusted)
-        return op
-
-    def _load(self, parts: Snapshot, trusted: bool) -> None:
-        lanes, extra = decode(parts, fingerprint(self.query), trusted)
-        self._codecs = {order: TimeCodec.from_text(text) for order, text in extra["codecs"].items()}
-        self._rows, self._closed = extra["rows"], extra["closed"]
-        for each in self._lanes:
-            name = each.lane.order or ""
-            if name in lanes:
-                each.load(lanes[name], newly_buffered=name not in extra["buffered"])
-
-    # windows that come and go
-
-    def add_window(self, name: str, window: Window) -> None:
-        """Have another window from now on: over the tuples behind the newest one so far. O(state).
-
-        It gives the windows that begin behind that tuple; on counts, it counts from there.
-        """
-        if None in self.query.named:
-            raise ValueError("windows can be added to a query whose windows have names: windows={'name': window, …}")
-        if name in self.query.named:
-            raise ValueError(f"there is a window {name!r} already")
-        self._change({**self.query.named, name: window})
-
-    def remove_window(self, name: str) -> None:
-        """Have a window no more: what it has not given yet it never does. O(state)."""
-        if name not in self.query.named:
-            raise KeyError(f"there is no window {name!r}; there are {', '.join(map(repr, self.query.named))}")
-        left = {key: window for key, window in self.query.named.items() if key != name}
-        if not left:
-            raise ValueError(f"{name!r} is the only window: close the operator instead")
-        self._change(left)
-
-    def _change(self, windows: Mapping[Any, Window]) -> None:
-        self._refuse_closed()
-        query = self.query.using(windows=windows)
-        plan(query, self._own)  # what cannot be run is refused before anything changes
-        state = self.snapshot_parts(trusted=True)
-        self._prepare(query)
-        self._load(state, trusted=True)
 
 
 def _as_in_rows(frame: Frame, column: str) -> Any:

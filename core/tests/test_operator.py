@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
+from sash.slicing.engines import Engines
 from sash.testing import Evaluator, Failing, evaluate
 from strategies import (
     COMMUTATIVE,
@@ -337,6 +338,15 @@ class TestByPlace:
             arrived.advance_values(1)
         with pytest.raises(RuntimeError, match="closed"):
             arrived.close_values()
+
+    def test_time_that_passes_for_one_lane_or_none_does_not_copy_the_state(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(Engines, "memo", lambda self: pytest.fail("it is copied"))
+        arrived = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"total": sash.Sum("x")}))
+        assert (arrived.take((1,)), arrived.advance(5), arrived.close()) == ([], [], [])
+        op = sash.Operator(example())
+        assert (op.take((5, 1)), op.advance_values(10), op.close()) == ([], [(0, 10, 1)], [])
 
     def test_a_watermark_that_is_refused_does_not_tell_what_times_are_like(self) -> None:
         op = sash.Operator(example())

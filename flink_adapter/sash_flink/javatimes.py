@@ -5,9 +5,7 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
-import numpy as np
-
-from sash_flink.values import Converter, Times
+from sash_flink.values import Converter, Times, local_of, seconds_of
 
 __all__ = ["in_threads"]
 
@@ -17,39 +15,29 @@ _FIRST_DAY = date(1970, 1, 1)
 
 def in_threads() -> Times:
     """How times cross in a thread of the JVM, where alone this can be called."""
-    from pemja import findClass  # type: ignore[import-untyped]  # of use in the JVM only
+    # It works in an interpreter inside a JVM only, so that this module must do without it elsewhere. It has no types.
+    from pemja import findClass  # type: ignore[import-untyped]
 
     instant, local, day, clock = (
         findClass(f"java.time.{name}") for name in ("Instant", "LocalDateTime", "LocalDate", "LocalTime")
     )
 
-    def instant_of(value: Any) -> Any:
-        return instant.ofEpochSecond(*_seconds(value))
-
-    def local_of(value: Any) -> Any:
-        if isinstance(value, np.datetime64):
-            value = value.astype("datetime64[us]").item()
-        if not isinstance(value, datetime):
-            value = datetime(value.year, value.month, value.day)
-        return local.of(
-            value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond * 1000
-        )
+    def local_made(value: Any) -> Any:
+        moment = local_of(value)
+        return local.of(moment.year, moment.month, moment.day, *_clock(moment))
 
     written: dict[str, Converter] = {
-        "instant": instant_of,
-        "local": local_of,
+        "instant": lambda value: instant.ofEpochSecond(*seconds_of(value)),
+        "local": local_made,
         "date": lambda value: day.ofEpochDay((value - _FIRST_DAY).days),
-        "time": lambda value: clock.of(value.hour, value.minute, value.second, value.microsecond * 1000),
+        "time": lambda value: clock.of(*_clock(value)),
     }
     return Times({"instant": _instant, "local": _local, "date": _date, "time": _time}, written)
 
 
-def _seconds(value: Any) -> tuple[int, int]:
-    """Since 1970, and nanoseconds."""
-    if isinstance(value, np.datetime64):
-        return divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 10**9)
-    since = value - _EPOCH
-    return since.days * 86400 + since.seconds, since.microseconds * 1000
+def _clock(value: datetime | time) -> tuple[int, int, int, int]:
+    """What Java asks for, the last in nanoseconds."""
+    return value.hour, value.minute, value.second, value.microsecond * 1000
 
 
 def _instant(value: Any) -> Any:
@@ -75,4 +63,5 @@ def _time(value: Any) -> Any:
 
 
 def _of_day(value: Any) -> tuple[int, int, int, int]:
+    """What Python asks for of Java's objects, the last in microseconds."""
     return value.getHour(), value.getMinute(), value.getSecond(), value.getNano() // 1000

@@ -16,7 +16,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Row, RowKind
 from pyflink.common.time import Instant
 
-__all__ = ["IN_PROCESSES", "Converter", "Times", "reader", "row_of", "unchanged", "writer"]
+__all__ = [
+    "IN_PROCESSES", "Converter", "Times", "local_of", "reader", "row_of", "seconds_of", "unchanged", "writer",
+]  # fmt: skip
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDE = Context(prec=77)
@@ -45,9 +47,16 @@ def reader(kind: pa.DataType, times: Times) -> Converter | None:
     if made is not None:
         return made
     if pa.types.is_struct(kind):
-        names = [field.name for field in kind]
-        return lambda row: None if row is None else dict(zip(names, row, strict=True))
-    return None
+        names, parts = [field.name for field in kind], [reader(field.type, times) or _same for field in kind]
+        return lambda row: (
+            None if row is None else {name: part(value) for name, part, value in zip(names, parts, row, strict=True)}
+        )
+    item = reader(kind.value_type, times) if pa.types.is_list(kind) else None
+    return None if item is None else lambda values: None if values is None else [item(each) for each in values]
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _moment(value: Any) -> Any:
@@ -97,21 +106,22 @@ def _writer(kind: pa.DataType, times: Times) -> Converter:
     return lambda value: value
 
 
-def _instant(value: Any) -> Instant:
+def seconds_of(value: Any) -> tuple[int, int]:
+    """Those of a time with a zone since 1970, and nanoseconds."""
     if isinstance(value, np.datetime64):
-        seconds, nanos = divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 10**9)
-        return Instant(seconds, nanos)
+        return divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 10**9)
     since = value - _EPOCH
-    return Instant(since.days * 86400 + since.seconds, since.microseconds * 1000)
+    return since.days * 86400 + since.seconds, since.microseconds * 1000
 
 
-def _local(value: Any) -> datetime:
+def local_of(value: Any) -> datetime:
+    """A time without a zone, or a date, as a datetime."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
 
 
-IN_PROCESSES = Times({"instant": _moment}, {"instant": _instant, "local": _local})
+IN_PROCESSES = Times({"instant": _moment}, {"instant": lambda value: Instant(*seconds_of(value)), "local": local_of})
 _PLAIN: list[tuple[Callable[[pa.DataType], bool], Converter]] = [
     (pa.types.is_boolean, bool),
     (pa.types.is_integer, int),
