@@ -1,25 +1,24 @@
 """Sash on Flink beside what Flink itself has. Run by ``make bench-flink``.
 
-One embedded Flink, parallelism 1, Python workers of their own. A generator in the JVM makes readings of 84 (or 8)
-plugs, in order of time; every contender computes the maximum of every window; results go nowhere. SQL and Sash with
-packed records take a table and give one, the others streams. Each contender is run on few and on many records: what is
-told is the difference, so that the start of a job and of its workers does not count. Few are so many that count windows
-are full, for until then all contenders cost less; and for Sash and what does nothing as many at all sizes of windows,
-some results of the longest included, so that the JVM has compiled as much. All is run, and then run once more
-(``--passes``) but for what took long, and the better counts: what slows the machine for a while does not slow one
-contender only; and all sizes of a contender one after the other. Runs of packed records have four times as many of
-them, for they cost least. SQL OVER orders rows by their time, or by the millisecond of their arrival,
-which costs less the more rows arrive in one. CPU is that of the whole process tree: this process, the JVM and the
-Python workers. ``source alone`` has no windows: what the generator and the copies of its rows cost all others, too.
+Embedded Flinks of parallelism 1, each with Python workers of its own. A source in the JVM makes readings of 84 (or 8)
+plugs, in order of time, without an end; every contender computes the maximum of every window; results go nowhere. SQL
+and Sash with packed records take a table and give one, the others streams. Contenders that are to be compared take
+turns of some seconds (:mod:`flink_turns`): what slows the machine for a while slows all of them, and neither the
+start of a job nor the compiling of its code counts. All give a result a record; what is counted is results that came to
+the sink, and CPU time, that of all processes of the contender: its Python, the JVM and the Python workers. Windows
+are full before the first turn, or as full as they get in a minute (``--longest``), which favours what is slow:
+``records_before`` tells. SQL OVER orders rows by their time, or by the millisecond of their arrival, which costs less
+the more rows arrive in one. ``source alone`` has no windows: what the source and the copies of its rows cost all
+others, too.
 
 ``identity`` is a keyed process function that does nothing, as anyone would write it: PyFlink takes the key of a row in
 a Python worker of its own. Sash has the JVM take it; with ``identity, keyed in the JVM`` so has the function.
 
-SQL HOP and PyFlink's own windows are slow, and given fewer records than fill them, which favours them. Some contenders
-can be run again by themselves (``--only``), and their results be kept with the others (``--keep build/flink.csv``).
-The last workload is FPBA: how long the worst record is in the operator when it comes at a chunk's end.
+Some contenders can be run again by themselves (``--only``), and their results be kept with the others (``--keep
+build/flink.csv``). The last workload is FPBA: how long the worst record is in the operator when it comes at a chunk's
+end.
 
-Raw results, one row a run, go to a CSV file, and the machine and the versions to a JSON file beside it; ``--table
+Raw results, one row a turn, go to a CSV file, and the machine and the versions to a JSON file beside it; ``--table
 FILE`` makes the tables again, ``--readme FILE`` puts them into a page.
 """
 
@@ -27,13 +26,13 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import json
-import math
+import shutil
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,7 @@ import numpy as np
 
 import sash
 from flink_contenders import (
-    Contender,
+    Endless,
     Readings,
     by_record,
     count_query,
@@ -55,115 +54,98 @@ from flink_contenders import (
     source_alone,
     time_query,
 )
-from flink_tables import Results
-from process_tree import cpu_seconds
+from flink_tables import read
+from flink_turns import SETTINGS, SINK, Turns
 from sash_experiments.machine import facts
 from tables import insert
 
 HERE = Path(__file__).parent
 FIELDS = [
-    "workload", "keys", "n", "contender", "records", "wall_s", "cpu_s", "records_per_s", "cpu_us_per_record",
+    "workload", "keys", "n", "contender", "turn", "records_before", "records", "wall_s", "cpu_s",
     "p50_us", "p999_us", "worst_us", "worst_own_us",
 ]  # fmt: skip
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
 LATENCIES = [("moments", sash.MomentSketch("load"), 2**14), ("bloom", sash.Bloom("load"), 2**16)]
-LONG = 60.0
-"""Seconds of a run that is not made again."""
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
-Case = tuple[str, int, int, Contender]
+SMALL = {"python.fn-execution.bundle.size": "10"}
+"""PyFlink's own windows take minutes for as many records as others have in a bundle."""
+
+WINDOWS_IN = "CountSlidingWindowAssigner.numRecordsIn"
+"""Nothing comes out of PyFlink's windows on counts before they are full, which takes minutes."""
 
 
-def count_cases(records: int) -> Iterator[Case]:
-    for n in SIZES:
-        for keys in (84, 8):
-            full, all_full = keys * n, keys * SIZES[-1]
-            few = all_full + records
-            contenders = [Contender("sash packed", ours(count_query(n)), few + 4 * records, few)]
-            if keys == 84:
-                contenders.append(Contender("SQL OVER, arrival", over(n, "proc"), full + records, full))
-            if n >= 2**10:
-                contenders.append(
-                    Contender("SQL OVER, time", over(n, "ts"), full + max(records * 60 // n, 20_000), full)
-                )
-            if keys == 8:
-                few = all_full + records // 20
-                most = few + records // 5
-                contenders.append(Contender("sash by record", by_record(count_query(n)), most, few))
-            if keys == 8 and n == 2**10:
-                contenders.append(Contender("identity", identity, most, few))
-                contenders.append(Contender("identity, keyed in the JVM", identity_in_jvm, most, few))
-            if keys == 84 and n in (2**10, 2**14):
-                in_time = count_query(n).using(time="ts")
-                contenders.append(Contender("sash packed, time", ours(in_time), few + 4 * records, few))
-                if n == 2**10:
-                    contenders.append(Contender("source alone", source_alone, few + 4 * records, few))
-            yield from (("count", keys, n, each) for each in contenders)
-    yield "count", 1, 2**10, Contender("count_window", count_window(2**10), 400, 300)
+@dataclass(frozen=True)
+class Case:
+    """A contender that computes something; ``full``: how many results it has given when its windows are full."""
+
+    workload: str
+    keys: int
+    n: int
+    contender: str
+    run: Callable[[Readings], Any]
+    full: int = 1
+    settings: Mapping[str, str] = field(default_factory=dict)
+    counted: str = SINK
+
+    @property
+    def name(self) -> str:
+        """As ``--only`` and ``--serve`` take it."""
+        return f"{self.workload}-{self.keys}-{self.n}:{self.contender}"
 
 
-def time_cases(records: int) -> Iterator[Case]:
-    for ratio in RATIOS:
-        contenders = [Contender("sash packed", ours(time_query(ratio)), 84 * ratio + 4 * records, 84 * ratio)]
-        # When the input ends, all windows that have begun are given, a key about ratio of them, whatever came before:
-        # more records must bring many more.
-        contenders.append(Contender("SQL HOP", hop(ratio), 2_000 + max(4 * records // ratio, records // 50)))
-        contenders.append(Contender("sash by record", by_record(time_query(ratio)), records // 10, records // 50))
-        if ratio == RATIOS[0]:
-            contenders.append(Contender("SlidingEventTimeWindows", sliding_windows(ratio), 3_000, 1_000))
-        yield from (("time", 84, ratio, each) for each in contenders)
+def groups() -> Iterator[list[Case]]:
+    """Those that take turns with each other."""
+    yield [
+        *(Case("count", 84, n, "sash packed", ours(count_query(n))) for n in SIZES),
+        Case("count", 84, 2**10, "source alone", source_alone),
+    ]
+    yield [Case("count", 84, n, "SQL OVER, arrival", over(n, "proc"), 84 * n) for n in SIZES]
+    yield [
+        *(Case("count", 84, n, "sash packed, time", ours(count_query(n).using(time="ts"))) for n in (2**10, 2**14)),
+        *(Case("count", 84, n, "SQL OVER, time", over(n, "ts"), 84 * n) for n in SIZES[1:]),
+    ]
+    yield [Case("count", 8, n, "sash packed", ours(count_query(n))) for n in SIZES]
+    yield [
+        *(Case("count", 8, n, "sash by record", by_record(count_query(n))) for n in SIZES),
+        Case("count", 8, 2**10, "identity", identity),
+        Case("count", 8, 2**10, "identity, keyed in the JVM", identity_in_jvm),
+    ]
+    yield [
+        *(Case("count", 8, n, "SQL OVER, time", over(n, "ts"), 8 * n) for n in SIZES[1:]),
+        Case("count", 1, 2**10, "count_window", count_window(2**10), 2**10, SMALL, WINDOWS_IN),
+    ]
+    yield [
+        *(Case("time", 84, ratio, "sash packed", ours(time_query(ratio)), 84 * ratio) for ratio in RATIOS),
+        *(Case("time", 84, ratio, "SQL HOP", hop(ratio), 84 * ratio) for ratio in RATIOS),
+    ]
+    yield [
+        *(Case("time", 84, ratio, "sash by record", by_record(time_query(ratio)), 84 * ratio) for ratio in RATIOS),
+        Case("time", 84, 10, "SlidingEventTimeWindows", sliding_windows(10), 84 * 10, SMALL),
+    ]
 
 
-def measured(contender: Contender, records: int, keys: int) -> tuple[float, float]:
-    """Wall and CPU seconds of a run."""
-    readings = Readings(records, keys)
-    ended = threading.Event()
-    watch = threading.Thread(target=_watch, args=(ended,))
-    wall, cpu = time.perf_counter(), cpu_seconds()
-    watch.start()
-    try:
-        contender.run(readings)
-        return time.perf_counter() - wall, cpu_seconds() - cpu
-    finally:
-        ended.set()
-        watch.join()
+def serve(name: str, port: int) -> None:
+    """Run one contender for ever, with Flink's REST interface at this port."""
+    (case,) = (case for group in groups() for case in group if case.name == name)
+    case.run(Endless(case.keys, {**SETTINGS, "rest.bind-port": str(port), **case.settings}))
 
 
-def _watch(ended: threading.Event) -> None:
-    """Workers end with their job: what they have spent must have been seen before."""
-    while not ended.wait(0.2):
-        cpu_seconds()
-
-
-class Runs:
-    """Those of one contender: wall and CPU seconds on few records, and on many."""
-
-    def __init__(self, case: Case) -> None:
-        self.case = case
-        self.few: list[tuple[float, float]] = []
-        self.many: list[tuple[float, float]] = []
-
-    def add(self) -> None:
-        """Run it, unless that takes long and has been done."""
-        _, keys, _, contender = self.case
-        for runs, records in ((self.few, contender.few), (self.many, contender.records)):
-            if not runs or runs[0][0] < LONG:
-                runs.append(measured(contender, records, keys))
-        walls = [f"{wall:.1f} s" for wall, _ in (self.few[-1], self.many[-1])]
-        print(*self.case[:3], contender.name, *walls, sep=", ", file=sys.stderr, flush=True)
-
-    def row(self) -> dict[str, Any] | None:
-        """What more records take, by the better runs; None if these tell nothing."""
-        workload, keys, n, contender = self.case
-        few, many = (min(runs, key=lambda run: run[1]) for runs in (self.few, self.many))
-        wall, cpu = (b - a for a, b in zip(few, many, strict=True))
-        if min(wall, cpu) <= 0:
-            print(*self.case[:3], contender.name, "more records took less time: left out", sep=", ", file=sys.stderr)
-            return None
-        records = contender.records - contender.few
-        values = [workload, keys, n, contender.name, records, round(wall, 3), round(cpu, 3)]
-        return dict(zip(FIELDS, [*values, round(records / wall), round(cpu / records * 1e6, 2)], strict=False))
+def turns(cases: list[Case], options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """A row a turn of each."""
+    with tempfile.TemporaryDirectory() as folder, Turns(Path(folder)) as jobs:
+        before = []
+        for case in cases:
+            command = [sys.executable, __file__, "--serve", case.name]
+            before.append(jobs.start(command, case.full, options.warm, options.longest, case.counted))
+            full = "" if before[-1] >= case.full else f", of {case.full:,} that fill its windows"
+            print(f"{case.name} has taken {before[-1]:,} records{full}", file=sys.stderr, flush=True)
+        for number, index, spent in jobs.rounds(options.turns, options.seconds):
+            case = cases[index]
+            print(f"turn {number} of {case.name}: {spent.records:,} records", file=sys.stderr, flush=True)
+            values = [case.workload, case.keys, case.n, case.contender, number, before[index], spent.records]
+            yield dict(zip(FIELDS, [*values, round(spent.wall, 3), round(spent.cpu, 2)], strict=False))
 
 
 def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> Iterator[dict[str, Any]]:
@@ -188,81 +170,79 @@ def latencies(name: str, aggregation: sash.Aggregation, n: int, rounds: int) -> 
 
 
 def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    prefix, _, names = (options.only or "").partition(":")
-    cases = [*count_cases(options.records), *time_cases(options.records)]
-    runs = [
-        Runs(case)
-        for case in sorted(cases, key=lambda case: (case[0], -case[1], case[3].name, case[2]))
-        if "-".join(map(str, case[:3])).startswith(prefix) and (not names or case[3].name in names.split(";"))
-    ]
-    if runs:
-        _, keys, _, contender = runs[0].case
-        measured(contender, contender.records, keys)  # the first run of all loads and compiles what all share
-    began = time.monotonic()
-    for number in range(options.passes):
-        for each in runs:
-            if number and time.monotonic() - began > options.minutes * 60:
-                break
-            each.add()
-    yield from (row for each in runs if (row := each.row()) is not None)
+    for group in groups():
+        cases = [case for case in group if _asked(case.name, options.only)]
+        if cases:
+            yield from turns(cases, options)
     for name, aggregation, n in LATENCIES:
-        if f"latency-{name}-{n}".startswith(prefix):
+        if _asked(f"latency-1-{n}:{name}", options.only):
             yield from latencies(name, aggregation, n, options.rounds)
+
+
+def _asked(name: str, only: str | None) -> bool:
+    """Whether a name such as count-84-1024:sash packed is one of those that are asked for."""
+    case, _, contender = name.partition(":")
+    patterns = [each.partition(":") for each in only.split(";")] if only else [("", "", "")]
+    return any(case.startswith(begin) and who in ("", contender) for begin, _, who in patterns)
 
 
 def run(options: argparse.Namespace) -> Path:
     """Measure; the path of the raw results."""
     out: Path = options.out or (HERE.parent / "build" if options.only else HERE / "results") / "flink.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    about = facts(["sash", "apache-flink", "pyarrow", "numpy", "numba"], records=options.records)
+    given = {name: getattr(options, name) for name in ("turns", "seconds", "warm", "longest", "rounds")}
+    about = facts(["sash", "apache-flink", "pyarrow", "numpy", "numba"], **given)
     with out.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for row in everything(options):
             writer.writerow(row)
             file.flush()
-            print({name: value for name, value in row.items() if name != "wall_s"}, file=sys.stderr, flush=True)
     out.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n")
     return out
 
 
 def kept(again: Path) -> Path:
-    """The kept results, with what was run again in its place."""
+    """The kept results, with what was run again in its place, and what that was run on."""
     path = HERE / "results" / "flink.csv"
-    rows = {}
+    shutil.copyfile(again.with_suffix(".json"), path.with_suffix(".json"))
+    rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for each in (path, again):
+        found: dict[tuple[str, ...], list[dict[str, str]]] = {}
         with each.open(newline="") as file:
-            rows |= {tuple(row[name] for name in FIELDS[:4]): row for row in csv.DictReader(file)}
+            for row in csv.DictReader(file):
+                found.setdefault(tuple(row[name] for name in FIELDS[:4]), []).append(row)
+        rows |= found
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
-        writer.writerows(rows.values())
+        writer.writerows(itertools.chain.from_iterable(rows.values()))
     return path
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--records", type=int, default=1_000_000)
-    parser.add_argument("--passes", type=int, default=2, help="over all but the latencies; the best of each counts")
-    parser.add_argument(
-        "--minutes", type=float, default=math.inf, help="after which nothing but the latencies is run again"
-    )
-    parser.add_argument("--rounds", type=int, default=1, help="of the latencies, whose median is told")
+    parser.add_argument("--turns", type=int, default=6, help="of each contender")
+    parser.add_argument("--seconds", type=float, default=5.0, help="of a turn")
+    parser.add_argument("--warm", type=float, default=30.0, help="seconds that a contender runs before its first turn")
+    parser.add_argument("--longest", type=float, default=60.0, help="and at most, if its windows are not full by then")
+    parser.add_argument("--rounds", type=int, default=3, help="of the latencies, whose median is told")
     parser.add_argument(
         "--only",
-        help="such as count-84-1024: runs whose name begins so, of contenders after a colon, with semicolons between",
+        help="contenders such as count-84-1024:sash packed, with semicolons between; count-84- are all that begin so",
     )
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--keep", type=Path, help="put the results of this file among those that are kept")
     parser.add_argument("--table", type=Path, help="make the tables from this file again")
     parser.add_argument("--readme", type=Path, help="also put them into this page")
     options = parser.parse_args()
-    if options.passes < 1:
-        parser.error("--passes must be 1 or more")
+    if options.serve:
+        serve(options.serve, options.port)
+        return
     path = options.table or (kept(options.keep) if options.keep else run(options))
-    with path.open(newline="") as file:
-        results = Results(csv.DictReader(file))
-    text = "\n\n".join(results.tables())
+    text = "\n\n".join(read(path).tables())
     print(text)
     if options.readme:
         insert(text, options.readme, "flink")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import sash
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from pyflink.datastream import DataStream
 
 __all__ = [
-    "Contender",
+    "Endless",
     "Readings",
     "by_record",
     "count_query",
@@ -29,37 +28,31 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Contender:
-    """One way to compute something: a stream of readings in, something to wait for out.
-
-    ``records``: how many it is given; ``few``: and how many when the start of a job is measured.
-    """
-
-    name: str
-    run: Callable[[Readings], Any]
-    records: int
-    few: int = 2_000
+BEFORE = "ts - INTERVAL '0.001' SECOND"
+"""The watermark behind a reading: others of the same time may come."""
 
 
 class Readings:
     """A job's environment, and its readings as a stream and as a table: plug, t (ms), load."""
 
-    def __init__(self, records: int, keys: int) -> None:
+    def __init__(self, records: int, keys: int, settings: Mapping[str, str] | None = None) -> None:
         from pyflink.table import StreamTableEnvironment
 
-        self.env = sash_flink.environment(1, {"python.fn-execution.bundle.size": "10000"})
+        self.env = sash_flink.environment(1, {"python.fn-execution.bundle.size": "10000", **(settings or {})})
         self.t_env = StreamTableEnvironment.create(self.env)
         self.t_env.get_config().set_local_timezone("UTC")
-        self.t_env.execute_sql(
-            "CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), "
-            f"ts AS TO_TIMESTAMP_LTZ((id / {keys}) * 1000, 3), "
-            "WATERMARK FOR ts AS ts - INTERVAL '0.001' SECOND) WITH ('connector' = 'datagen', "
-            f"'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '{records - 1}', "
-            "'rows-per-second' = '100000000')"
-        )
+        self.ts = f"TO_TIMESTAMP_LTZ((id / {keys}) * 1000, 3)"
+        self.number(records)
         self.plug, self.load = f"CAST(MOD(id, {keys}) AS INT)", "CAST(MOD(id * 7919, 1000003) AS DOUBLE)"
         self.select = f"SELECT {self.plug} AS plug, ts, {self.load} AS `load`, proc FROM ids"
+
+    def number(self, records: int) -> None:
+        """Make the table ``ids``: id, ts, proc."""
+        self.t_env.execute_sql(
+            f"CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), ts AS {self.ts}, "
+            f"WATERMARK FOR ts AS {BEFORE}) WITH ('connector' = 'datagen', 'rows-per-second' = '100000000', "
+            f"'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '{records - 1}')"
+        )
 
     def stream(self, columns: str = "plug, ts, `load`") -> DataStream:
         """Plug, time and load."""
@@ -77,6 +70,31 @@ class Readings:
         """The same for SQL."""
         self.t_env.execute_sql(f"CREATE TEMPORARY TABLE nowhere ({columns}) WITH ('connector' = 'blackhole')")
         self.t_env.execute_sql(f"INSERT INTO nowhere {query}").wait()
+
+
+class Endless(Readings):
+    """Readings without an end that matters: datagen's sequences are all in memory before their first record."""
+
+    def __init__(self, keys: int, settings: Mapping[str, str]) -> None:
+        super().__init__(10**15, keys, settings)
+
+    def number(self, records: int) -> None:
+        """Make the table ``ids`` of a source that counts."""
+        from pyflink.common import WatermarkStrategy
+        from pyflink.datastream.connectors.number_seq import NumberSequenceSource
+        from pyflink.table import Schema
+
+        counted = self.env.from_source(NumberSequenceSource(0, records - 1), WatermarkStrategy.no_watermarks(), "ids")
+        schema = (
+            Schema.new_builder()
+            .column("f0", "BIGINT")
+            .column_by_expression("id", "f0")
+            .column_by_expression("proc", "PROCTIME()")
+            .column_by_expression("ts", self.ts.replace("id", "f0"))
+            .watermark("ts", BEFORE)
+            .build()
+        )
+        self.t_env.create_temporary_view("ids", counted, schema)
 
 
 def count_query(n: int) -> sash.Query:

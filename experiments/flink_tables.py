@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-__all__ = ["Results"]
+__all__ = ["Results", "read"]
 
 Key = tuple[str, int, int, str]
 
@@ -31,19 +33,20 @@ CONTROL = "SBA, a merge a slide"
 
 
 class Results:
-    """Records a second, CPU a record and latencies, by workload, keys, size and contender."""
+    """Records a second and CPU a record, of all turns, and latencies, by workload, keys, size and contender."""
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        self.speed: dict[Key, float] = {}
-        self.cpu: dict[Key, float] = {}
         self.stay: dict[Key, tuple[float, ...]] = {}
+        sums: dict[Key, list[float]] = {}
         for row in rows:
             key = (row["workload"], int(row["keys"]), int(row["n"]), row["contender"])
             if row["worst_us"]:
                 self.stay[key] = tuple(float(row[name]) for name in ("p50_us", "p999_us", "worst_us", "worst_own_us"))
             else:
-                self.speed[key] = float(row["records_per_s"])
-                self.cpu[key] = float(row["cpu_us_per_record"])
+                turn = [float(row[name]) for name in ("records", "wall_s", "cpu_s")]
+                sums[key] = [a + b for a, b in zip(sums.get(key, [0.0] * 3), turn, strict=True)]
+        self.speed = {key: records / wall for key, (records, wall, _) in sums.items() if records}
+        self.cpu = {key: cpu / records * 1e6 for key, (records, _, cpu) in sums.items() if records}
 
     def tables(self) -> Iterator[str]:
         """All that there are results for."""
@@ -117,6 +120,14 @@ class Results:
                 found = (self.cpu[theirs] - self.cpu[SOURCE]) / (self.cpu[mine] - self.cpu[SOURCE])
                 said = f"{mine[3]} : {theirs[3]}, {mine[0]} {mine[2]}, {mine[1]} keys, both less {SOURCE[3]}"
                 yield f"| {said} | ≥ {asked:.3g} | | {found:.3g} | {'yes' if found >= asked else 'no'} |"
+
+
+def read(path: Path) -> Results:
+    """Of a file; none, if there is none."""
+    if not path.exists():
+        return Results([])
+    with path.open(newline="", encoding="utf-8") as file:
+        return Results(csv.DictReader(file))
 
 
 def _yes(by_wall: bool, by_cpu: bool) -> str:

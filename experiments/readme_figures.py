@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from flink_tables import read
 from svg_plot import plot
 from tables import insert
 
@@ -97,9 +98,9 @@ FLINK = (
 
 
 def flink() -> Iterator[str]:
-    found = medians("flink", "cpu_us_per_record", "workload", "keys", "n", "contender", rows="records")
+    found = read(RESULTS / "flink.csv").cpu
     for workload, n, mine, name, what, instead in FLINK:
-        ours, theirs = (found.get((workload, "84", n, each)) for each in (mine, name))
+        ours, theirs = (found.get((workload, 84, int(n), each)) for each in (mine, name))
         if ours and theirs:
             yield from line(what, instead, ours, theirs, "CPU µs a row", theirs / ours)
 

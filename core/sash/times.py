@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal, NoReturn
 
@@ -187,21 +188,15 @@ class TimeCodec:
         if self.kind == "number":
             return value
         value = int(value)
+        if self.kind == "datetime":
+            return _moment(value, self.zone)
         if self.kind == "datetime64" and self.zone is None:
             return self.from_inside_array(np.array([value]))[0]
         if self.kind == "timestamp":
             from pandas import Timestamp
 
             return Timestamp(value) if self.zone is None else Timestamp(value, tz="UTC").tz_convert(zone_of(self.zone))
-        micros, rest = divmod(value, 1000)
-        if rest:
-            raise ValueError(
-                f"{value} ns since 1970 is not a whole number of microseconds, which is all that a datetime can tell: "
-                "use windows of whole microseconds, or times of datetime64[ns]"
-            )
-        if self.zone is not None:
-            return (_EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(self.zone))
-        moment = _EPOCH + timedelta(microseconds=micros)
+        moment = _moment(value, self.zone)
         return moment.date() if self.kind == "date" and value % STEPS["D"] == 0 else moment
 
     def from_inside_array(self, array: Array) -> Array:
@@ -225,3 +220,16 @@ class TimeCodec:
             f"column {column!r}, row {row}: expected {_SAYS[self.kind]}{zone}, as before; "
             f"got {value!r} of type {type(value).__name__}"
         )
+
+
+@lru_cache(maxsize=4096)  # windows end at the same times for all keys, and begin where others ended
+def _moment(value: int, zone: str | None) -> datetime:
+    micros, rest = divmod(value, 1000)
+    if rest:
+        raise ValueError(
+            f"{value} ns since 1970 is not a whole number of microseconds, which is all that a datetime can tell: "
+            "use windows of whole microseconds, or times of datetime64[ns]"
+        )
+    if zone is not None:
+        return (_EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(zone))
+    return _EPOCH + timedelta(microseconds=micros)

@@ -37,8 +37,7 @@ class EdgeClock:
         if not self._heap:
             self._heap = [(next_edge(after), i) for i, next_edge in enumerate(self._next_edges)]
             heapify(self._heap)
-        while self._heap[0][0] <= after:
-            i = self._heap[0][1]
-            heapreplace(self._heap, (self._next_edges[i](after), i))
+        while (first := self._heap[0])[0] <= after:
+            heapreplace(self._heap, (self._next_edges[first[1]](after), first[1]))
         self._from, self._edge = after, self._heap[0][0]
         return self._edge

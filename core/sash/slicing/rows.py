@@ -68,6 +68,7 @@ class RowLane:
         )
         slicer.watch(self.watches)
         self.totals = Totals(slicer.slices, self._make_store(self.bundle))
+        self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self._open: Slice | None = None
         self._lag = self.lane.delay if self._own else None
         if self.lane.order is None:
@@ -122,8 +123,8 @@ class RowLane:
         self._commit()
         return results
 
-    # the two most common cases, apart for speed, complete nothing: a tuple goes to the end of the last slice, or among
-    # the tuples of a slice where order does not matter
+    # the most common cases, apart for speed, complete nothing: a tuple goes to the end of the last slice, among the
+    # tuples of a slice where order does not matter, or begins a slice behind all others
 
     def _look_out(self) -> None:
         """See up to when tuples are of the most common cases; the last slice is ``_open`` then, else None."""
@@ -140,31 +141,37 @@ class RowLane:
         watches, watermark = self.watches, self.watermark
         if time < watermark or (watches.since is not None and time <= watches.since):
             return False
-        last = piece.last
+        slicer, last = self.slicer, piece.last
         if time < last:
-            inside = None if watches.on_positions else self.slicer.around(time)
+            inside = None if watches.on_positions else slicer.around(time)
             if inside is None:
                 return False
-            piece = inside
+            self._add(inside, values)
+            return True
+        reached = watermark if self._lag is None else time - self._lag
+        if reached >= self._quiet_until or slicer.accepted >= self._count_until:
+            return False
+        begins = time >= piece.end or time - last >= watches.gap
+        if not begins:
+            self._add(piece, values)
+            piece.last = time
+        elif self._begins:
+            self._open = slicer.begin_with(time, self.bundle.lift(values))
         else:
-            reached = watermark if self._lag is None else time - self._lag
-            if (
-                time >= piece.end
-                or time - last >= watches.gap
-                or reached >= self._quiet_until
-                or self.slicer.accepted >= self._count_until
-            ):
-                return False
+            return False
+        slicer.newest = time
+        if reached > watermark:
+            self.watermark = reached
+        if begins and len(slicer.slices.all) > self._evict_at:
+            self._evict()
+        return True
+
+    def _add(self, piece: Slice, values: Values) -> None:
         slicer = self.slicer
         piece.partial = self.bundle.combine(piece.partial, self.bundle.lift(values))
         piece.count += 1
         slicer.slices.changed[piece.key] = piece
         slicer.accepted += 1
-        if time >= last:
-            piece.last = slicer.newest = time
-            if reached > watermark:
-                self.watermark = reached
-        return True
 
     def taken(self, watermark: int, results: list[Result], opens: bool) -> None:
         """A tuple of a steady lane has been taken; ``opens``: more come to its slice."""
@@ -187,6 +194,9 @@ class RowLane:
     def advance(self, watermark: Any) -> list[Result]:
         """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
         if self.watermark is not None and watermark <= self.watermark:
+            return []
+        if self._open is not None and watermark < self._quiet_until:
+            self.watermark = watermark
             return []
         try:
             results = self._advance(watermark, iter(()))

@@ -233,6 +233,16 @@ class Slicer:
         for watch in self.watches.sessions:
             watch.look_again()
 
+    def begin_with(self, time: Any, partial: Any) -> Slice:
+        """A slice behind all others of one tuple, at which no edge is but of windows on time. It cannot be undone."""
+        slices, end = self.slices, self.watches.time_clock.next(time)
+        made = Slice(slices.next_key(), time, self.accepted, partial, end, None)
+        made.edge = True
+        slices.all.append(made)
+        slices.changed[made.key] = made
+        self.accepted += 1
+        return made
+
     # what can change no more
 
     def begin_slice(self) -> None:

@@ -41,9 +41,14 @@ class Totals:
         end = slices.all[closing.high].key if closing.high < len(slices.all) else None
         return store.total(slices.all[closing.low].key, end)
 
+    @property
+    def eager(self) -> bool:
+        """Whether the store has use for slices before a window asks for them."""
+        return isinstance(self.store, Chunks) and self.store.eager
+
     def settle(self) -> None:
         """Tuples come in order: all slices but the last are final."""
-        if isinstance(self.store, Chunks) and self.store.eager:
+        if self.eager:
             self.seal(len(self._slices.all) - 1)
 
     def seal(self, high: int) -> None:

@@ -63,6 +63,7 @@ class TimeWindow(ContextFree):
     offset: Any = 0
     on: str | None = None
     _numbers: tuple[Any, Any, Any] = field(init=False, repr=False, compare=False)
+    _aligned: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         given = {"range": self.range, "slide": self.slide, "offset": self.offset}
@@ -82,6 +83,8 @@ class TimeWindow(ContextFree):
                 f"use a range of at least {self.slide}, or sample the input first"
             )
         object.__setattr__(self, "_numbers", tuple(numbers))
+        whole = isinstance(range_, int) and isinstance(slide, int)
+        object.__setattr__(self, "_aligned", whole and range_ % slide == 0)
 
     @property
     def numbers(self) -> tuple[Any, Any, Any]:
@@ -91,8 +94,7 @@ class TimeWindow(ContextFree):
     @property
     def aligned(self) -> bool:
         """Whether the slide divides the range, so that windows end where others begin."""
-        range_, slide, _ = self._numbers
-        return isinstance(range_, int) and isinstance(slide, int) and range_ % slide == 0
+        return self._aligned
 
     def __str__(self) -> str:
         text = f"W[{self.range}, {self.slide}]"
@@ -128,7 +130,7 @@ class TimeWindow(ContextFree):
 
     def next_edge(self, after: Any) -> Any:
         start = self.start(self.index(after) + 1)
-        if self.aligned:
+        if self._aligned:
             return start
         return min(start, self.start(self.first_behind(after)) + self._numbers[0])
 
