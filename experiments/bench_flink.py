@@ -71,9 +71,9 @@ RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
 SMALL = {"python.fn-execution.bundle.size": "100", "python.state.cache-size": "10000"}
 """PyFlink's own windows take minutes for as many records as others have in a bundle; and with fewer states at hand, as
-by default, than they have windows, a second for a record. Sash has as many."""
+by default, than they have windows, they are slower still. Sash has as many."""
 WINDOWS_IN = "CountSlidingWindowAssigner.numRecordsIn"
-"""Nothing comes out of PyFlink's windows on counts before they are full, which takes minutes."""
+"""Nothing comes out of PyFlink's windows on counts before they are full, which takes a while."""
 
 
 @dataclass(frozen=True)
