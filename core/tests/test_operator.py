@@ -234,6 +234,14 @@ class TestRows:
     def test_windows_come_and_go(self, scenario: Scenario) -> None:
         self.check(scenario)
 
+    @pytest.mark.parametrize("late", [[14, 15, 12], [10, 12, 9]])
+    def test_slices_from_before_tuples_were_kept_take_no_more(self, late: list[int]) -> None:
+        """A late tuple has those behind them sliced anew; another window has come meanwhile."""
+        query = example(windows={"w": sash.session(2, on="ts")}, allowed_lateness=5)
+        rows = [("row", {"ts": ts, "x": 1}) for ts in [1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 8, 9, *late]]
+        last, short = ("add", "last", sash.last(3, 3, offset=1, on="ts")), ("add", "short", sash.tumbling(1, on="ts"))
+        self.check(Scenario(query, [*rows[:7], last, *rows[7:12], short, *rows[12:]]))
+
     @pytest.mark.parametrize("algorithm", ALGORITHMS)
     @FEW
     @given(scenario=scenarios())

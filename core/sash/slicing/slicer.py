@@ -104,19 +104,22 @@ class Slicer:
         slices, pieces, watches = self.slices, self.slices.all, self.watches
         edge = any(watch.has_edge(pieces[-1].last if pieces else time, time) for watch in watches.edged)
         counted = bool(watches.counts) and position == watches.count_clock.next(position - 1)
+        apart = False
         if pieces:
             last = pieces[-1]
+            # One from before tuples were kept must not take more: they could not be split off.
+            apart = self._decisions.slices_keep and last.tuples is None
             edge = edge or time >= last.end or time - last.last >= watches.gap
             if self._tips and time == last.last:
                 edge = False  # an edge at a time is before all tuples of that time
-            if not counted and not edge and (not self._tips or time == last.last):
+            if not counted and not edge and not apart and (not self._tips or time == last.last):
                 slices.add_last(last, time, partial, values)
                 return
             if self._tips and time > last.last and not last.edge and not last.counted:
                 self._merge_tip()
         kept = [(time, values)] if self._decisions.slices_keep else None
         made = slices.insert(len(pieces), time, position, partial, watches.time_clock.next(time), kept)
-        made.edge, made.counted = edge, counted
+        made.edge, made.counted = edge or apart, counted
 
     def _merge_tip(self) -> None:
         """No edge came to lie before the tuples of the newest time: they need not be apart any more."""
