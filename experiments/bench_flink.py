@@ -28,7 +28,7 @@ import argparse
 import csv
 import itertools
 import json
-import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -175,8 +175,12 @@ def everything(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
         if cases:
             yield from turns(cases, options)
     for name, aggregation, n in LATENCIES:
-        if _asked(f"latency-1-{n}:{name}", options.only):
+        if _asked(_latency(name, n), options.only):
             yield from latencies(name, aggregation, n, options.rounds)
+
+
+def _latency(name: str, n: int) -> str:
+    return f"latency-1-{n}:{name}"
 
 
 def _asked(name: str, only: str | None) -> bool:
@@ -187,25 +191,31 @@ def _asked(name: str, only: str | None) -> bool:
 
 
 def run(options: argparse.Namespace) -> Path:
-    """Measure; the path of the raw results."""
+    """Measure; the path of the raw results. Those that are there stay until all is done."""
     out: Path = options.out or (HERE.parent / "build" if options.only else HERE / "results") / "flink.csv"
     out.parent.mkdir(parents=True, exist_ok=True)
-    given = {name: getattr(options, name) for name in ("turns", "seconds", "warm", "longest", "rounds")}
+    given = {name: getattr(options, name) for name in ("only", "turns", "seconds", "warm", "longest", "rounds")}
     about = facts(["sash", "apache-flink", "pyarrow", "numpy", "numba"], **given)
-    with out.open("w", newline="") as file:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended from outside"))  # jobs end with it, as by Ctrl-C
+    part = out.with_suffix(".part")
+    with part.open("w", newline="") as file:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         for row in everything(options):
             writer.writerow(row)
             file.flush()
-    out.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n")
+    part.replace(out)
+    _write(about, out)
     return out
 
 
+def _write(about: dict[str, Any], results: Path) -> None:
+    results.with_suffix(".json").write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+
+
 def kept(again: Path) -> Path:
-    """The kept results, with what was run again in its place, and what that was run on."""
+    """The kept results, with what was run again in its place, and how that was run."""
     path = HERE / "results" / "flink.csv"
-    shutil.copyfile(again.with_suffix(".json"), path.with_suffix(".json"))
     rows: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for each in (path, again):
         found: dict[tuple[str, ...], list[dict[str, str]]] = {}
@@ -217,6 +227,8 @@ def kept(again: Path) -> Path:
         writer = csv.DictWriter(file, FIELDS)
         writer.writeheader()
         writer.writerows(itertools.chain.from_iterable(rows.values()))
+    about, more = (json.loads(each.with_suffix(".json").read_text(encoding="utf-8")) for each in (path, again))
+    _write({**about, "again": [*about.get("again", []), more]}, path)
     return path
 
 
@@ -241,6 +253,15 @@ def main() -> None:
     if options.serve:
         serve(options.serve, options.port)
         return
+    for given in (options.table, options.keep):
+        if given is not None and not given.exists():
+            parser.error(f"there is no file {given}")
+    if options.turns < 1 or options.rounds < 1 or min(options.seconds, options.warm, options.longest) <= 0:
+        parser.error("--turns and --rounds must be 1 or more, --seconds, --warm and --longest more than 0")
+    names = [*(case.name for group in groups() for case in group), *(_latency(name, n) for name, _, n in LATENCIES)]
+    for each in options.only.split(";") if options.only else []:
+        if not any(_asked(name, each) for name in names):
+            parser.error(f"--only: there is no contender {each!r}; there are {', '.join(names)}")
     path = options.table or (kept(options.keep) if options.keep else run(options))
     text = "\n\n".join(read(path).tables())
     print(text)

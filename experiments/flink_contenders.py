@@ -41,15 +41,19 @@ class Readings:
         self.env = sash_flink.environment(1, {"python.fn-execution.bundle.size": "10000", **(settings or {})})
         self.t_env = StreamTableEnvironment.create(self.env)
         self.t_env.get_config().set_local_timezone("UTC")
-        self.ts = f"TO_TIMESTAMP_LTZ((id / {keys}) * 1000, 3)"
+        self.keys = keys
         self.number(records)
         self.plug, self.load = f"CAST(MOD(id, {keys}) AS INT)", "CAST(MOD(id * 7919, 1000003) AS DOUBLE)"
         self.select = f"SELECT {self.plug} AS plug, ts, {self.load} AS `load`, proc FROM ids"
 
+    def time(self, number: str) -> str:
+        """The time of the reading with this number: all plugs report once a second."""
+        return f"TO_TIMESTAMP_LTZ(({number} / {self.keys}) * 1000, 3)"
+
     def number(self, records: int) -> None:
         """Make the table ``ids``: id, ts, proc."""
         self.t_env.execute_sql(
-            f"CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), ts AS {self.ts}, "
+            f"CREATE TEMPORARY TABLE ids (id BIGINT, proc AS PROCTIME(), ts AS {self.time('id')}, "
             f"WATERMARK FOR ts AS {BEFORE}) WITH ('connector' = 'datagen', 'rows-per-second' = '100000000', "
             f"'fields.id.kind' = 'sequence', 'fields.id.start' = '0', 'fields.id.end' = '{records - 1}')"
         )
@@ -90,7 +94,7 @@ class Endless(Readings):
             .column("f0", "BIGINT")
             .column_by_expression("id", "f0")
             .column_by_expression("proc", "PROCTIME()")
-            .column_by_expression("ts", self.ts.replace("id", "f0"))
+            .column_by_expression("ts", self.time("f0"))
             .watermark("ts", BEFORE)
             .build()
         )

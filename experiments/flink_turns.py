@@ -17,15 +17,16 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ports import free_port
 from process_tree import processes
 
 __all__ = ["SETTINGS", "SINK", "Job", "Spent", "Turns"]
@@ -61,7 +62,7 @@ class Job:
     """
 
     def __init__(self, command: Sequence[str], log: Path, counted: str = SINK) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.log, self.counted = log, counted
         with log.open("w") as out:
             self._process = subprocess.Popen(
@@ -73,6 +74,7 @@ class Job:
     def started(self, seconds: float) -> Spent:
         """Wait until the first record has been counted."""
         end = time.monotonic() + seconds
+        problem: urllib.error.URLError | None = None
         while time.monotonic() < end:
             if self._process.poll() is not None:
                 raise RuntimeError(f"the job ended:\n{self.log.read_text()[-3000:]}")
@@ -80,10 +82,12 @@ class Job:
                 self._metric = self._metric or self._found()
                 if self._metric and (now := self.now()).records > 0:
                     return now
-            except urllib.error.URLError:  # the cluster is not up yet
-                pass
+                problem = None
+            except urllib.error.URLError as error:
+                problem = error  # as long as the cluster is not up; if it stays so, this is the cause
             time.sleep(0.2)
-        raise TimeoutError(f"nothing came out of the job in {seconds:.0f} s:\n{self.log.read_text()[-3000:]}")
+        told = self.log.read_text()[-3000:]
+        raise TimeoutError(f"nothing came out of the job in {seconds:.0f} s:\n{told}") from problem
 
     def now(self) -> Spent:
         """What the job has done so far."""
@@ -120,7 +124,8 @@ class Job:
 
     def _signal(self, number: signal.Signals) -> None:
         for pid, _ in list(self._processes()):
-            os.kill(pid, number)
+            with suppress(ProcessLookupError):  # it has just ended
+                os.kill(pid, number)
 
     def _get(self, path: str) -> Any:
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=60) as answer:
@@ -185,10 +190,3 @@ class Turns:
                 self._jobs[index] = job, now
                 yield number, index, now.since(before)
             order.reverse()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port

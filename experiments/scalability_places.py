@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
+from ports import free_port
 from process_tree import cpu_seconds
 
 __all__ = ["Cluster", "Local", "Place", "cluster", "has_image", "local"]
@@ -138,8 +138,8 @@ class Cluster:
 @contextmanager
 def cluster(engine: str, workers: int) -> Iterator[Cluster]:
     """A cluster of its own, beside those that may be up."""
-    port = _free_port()
-    ports = {"FLINK_UI_PORT": port, "SPARK_UI_PORT": port, "SPARK_HISTORY_PORT": _free_port()}
+    port = free_port()
+    ports = {"FLINK_UI_PORT": port, "SPARK_UI_PORT": port, "SPARK_HISTORY_PORT": free_port()}
     environment = {**os.environ, **WORKERS, "COMPOSE_PROJECT_NAME": PROJECT}
     environment |= {name: str(value) for name, value in ports.items()}
     up, down = [str(ROOT / "scripts" / "cluster-up")], [str(ROOT / "scripts" / "cluster-down"), "--volumes"]
@@ -157,9 +157,3 @@ def has_image() -> bool:
     except FileNotFoundError:
         return False
     return asked.returncode == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

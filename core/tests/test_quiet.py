@@ -53,6 +53,7 @@ def query_of(windows: str, aggregate: str, delay: int, lateness: int) -> sash.Qu
 def never_quiet(op: sash.Operator) -> sash.Operator:
     """The same operator, all of whose tuples and watermarks go the long way."""
     lane = op._lanes[0].rows()
+    # Of this lane alone: the other operator, made in the same test, must look out.
     lane._look_out = lambda: None  # type: ignore[method-assign]
     return op
 

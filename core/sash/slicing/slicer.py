@@ -239,10 +239,9 @@ class Slicer:
     def begin_with(self, time: Any, partial: Any) -> Slice:
         """A slice behind all others of one tuple, at which no edge is but of windows on time. It cannot be undone."""
         slices, end = self.slices, self.watches.time_clock.next(time)
-        made = Slice(slices.next_key(), time, self.accepted, partial, end, None)
+        made = slices.insert(len(slices.all), time, self.accepted, partial, end, None)
         made.edge = True
-        slices.all.append(made)
-        slices.changed[made.key] = made
+        slices.undo.clear()
         self.accepted += 1
         return made
 
