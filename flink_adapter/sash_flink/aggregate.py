@@ -48,7 +48,7 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
 
     Costs a few microseconds a record packed, some sixty of PyFlink's own one by one, whatever the window's size.
     """
-    return _aggregated(Source(stream, names), query, Options(**options), table=False)
+    return _aggregated(Source(stream, names), query, Options.of(options), table=False)
 
 
 def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | None = None, **options: Any) -> Table:
@@ -57,7 +57,7 @@ def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | 
     j_types = get_gateway().jvm.org.apache.flink.table.types.utils.DataTypeUtils
     j_inside = j_types.toInternalDataType(table._j_table.getResolvedSchema().toSourceRowDataType())
     rows = DataStream(env._j_tenv.toDataStream(table._j_table, j_inside))  # as they are: nothing is converted
-    results = _aggregated(Source(rows), query, Options(**options), table=True)
+    results = _aggregated(Source(rows), query, Options.of(options), table=True)
     return env.from_data_stream(results)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash.durations import nanoseconds
+from sash.importpaths import near
 
 __all__ = ["Options", "milliseconds"]
 
@@ -34,6 +35,16 @@ class Options:
                 raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 0):
             raise ValueError(f"threads must be a whole number, 0 for none; got {self.threads!r}")
+
+    @staticmethod
+    def of(given: Mapping[str, Any]) -> Options:
+        """Those that a user gave by their names."""
+        known = [field.name for field in fields(Options)]
+        for name in given:
+            if name not in known:
+                there = ", ".join(map(repr, known))
+                raise TypeError(f"there is no option {name!r}{near(name, known) or f'; there are {there}'}")
+        return Options(**given)
 
     def settings(self) -> dict[str, str]:
         """Of PyFlink: bundles as long as the latency allows, and as many states at hand as operators are alive."""

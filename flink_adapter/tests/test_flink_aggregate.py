@@ -181,6 +181,8 @@ def test_what_does_not_fit_is_said_before_a_job_starts(flink: StreamExecutionEnv
         sash_flink.aggregate(stream, PEAKS.using(windows=sash.sliding(3), time=None), ttl="1h")
     with pytest.raises(ValueError, match="buckets must be"):
         sash_flink.aggregate(stream, PEAKS, buckets=0)
+    with pytest.raises(TypeError, match="no option 'bucket'; did you mean 'buckets'"):
+        sash_flink.aggregate(stream, PEAKS, bucket=4)
     with pytest.raises(ValueError, match="no time="):
         sash_flink.with_watermarks(stream, PEAKS.using(windows=sash.tumbling(3), time=None))
 
