@@ -690,3 +690,15 @@ def test_rows_and_batches_of_moments_alternate(aggregation: sash.Aggregation, va
             else:
                 found += [result["m"] for row in part for result in op.process(row)]
         assert found == expected
+
+
+@pytest.mark.parametrize("own_watermark", [True, False])
+def test_a_batch_of_rows_reads_a_column_of_time_that_is_aggregated_once(own_watermark: bool) -> None:
+    query = sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count(), "newest": sash.Max("t")})
+    op = sash.Operator(query, own_watermark=own_watermark)
+    rows = [{"t": t} for t in (1, 2, 12)]
+    assert op.process_batch(rows) + op.close() == [
+        {"window_start": 0, "window_end": 10, "n": 2, "newest": 2},
+        {"window_start": 10, "window_end": 20, "n": 1, "newest": 12},
+    ]
+    assert op.metrics["tuples_in"] == 3

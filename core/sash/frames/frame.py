@@ -139,5 +139,5 @@ def columns_of(data: Any, names: Iterable[str]) -> Frame:
             "data must be a DataFrame of pandas or polars, an Arrow Table or RecordBatch, a dict of arrays, or rows, "
             f"which are mappings; got {type(data).__name__}"
         )
-    names = list(names)
+    names = list(dict.fromkeys(names))  # the column of time may be aggregated, too
     return Frame(kind, kind.opened(data, names), names)
