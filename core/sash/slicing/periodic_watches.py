@@ -69,10 +69,16 @@ class TimeWatch(Watch):
                 yield Closing(end, False, end, self.number, start, self._again((start, end), emitted), low, high)
 
     def keep_from(self, horizon: Any) -> int:
+        if horizon == math.inf:
+            return len(self.slices.all)
         if not self.revises and self._extents is not None:
             return self.slices.begin(self._start)  # of the first that is not given: nothing changes behind it
         start, _ = next(self.window.windows(horizon, math.inf), (math.inf, None))
         return self.slices.begin(start)
+
+    def is_begin(self, at: int) -> bool:
+        older, younger = self.slices.all[at - 1 : at + 1]
+        return bool(self.next_edge(older.last) <= younger.first)
 
 
 class CountWatch(Watch):
@@ -136,6 +142,10 @@ class CountWatch(Watch):
             start = min(start, next(self.window.windows(first - base, math.inf), (start, 0))[0])
         return self.slices.at(start + base)
 
+    def is_begin(self, at: int) -> bool:
+        position = self.slices.all[at].position
+        return self.next_edge(position - 1) == position
+
     def forget(self, horizon: Any) -> None:
         at = self._behind(horizon)
         first = self.slices.all[at].position - self.state.since_count if at < len(self.slices.all) else self.due
@@ -188,6 +198,9 @@ class LastWatch(TimeWatch):
             earlier = behind - 1 - self.state.since_count
             was_enough = earlier >= self.last.count or (self.last.partial and earlier > 0)
             yield from self._closing(end, high, True, was_inside > 0 and was_enough)
+
+    def is_begin(self, at: int) -> bool:
+        return True  # which of the last N slices that will be, no tick has told yet
 
     def keep_from(self, horizon: Any) -> int:
         at = self._behind(horizon)
