@@ -22,13 +22,10 @@ from zlib import crc32
 from sash.slicing.envelope import BLOCK_OF_SLICES, HEADER, LENGTH, WHOLE, StateError, opened, sealed
 from sash.slicing.fingerprint import Fingerprint, compatible
 from sash.slicing.parts import joined, read_table, read_tuples, table_parts, tail, tuple_parts
-from sash.slicing.state import LaneState, Tuple, WindowState
+from sash.slicing.state import BLOCK, LaneState, Tuple, WindowState
 from sash.slicing.untagged import dumps, loads
 
 __all__ = ["BLOCK", "Snapshot", "StateError", "decode", "encode", "from_bytes", "to_bytes"]
-
-BLOCK = 512
-"""How many slices a block has."""
 
 _APART = ("slices", "pending", "windows")  # fields of a lane that are not written as they are
 

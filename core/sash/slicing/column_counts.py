@@ -76,3 +76,7 @@ class CountRule(Rule):
         end = self.phase + ((settled - self.phase) // slide + 1) * slide
         start = np.maximum(end - self.window.range, 0) + base
         return view.at_position(np.arange(len(settled)), start)
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        position = view.positions - self._base(moment)[view.table.code]
+        return np.asarray((position % self.window.slide == 0) & super().begins(view, moment))

@@ -15,7 +15,7 @@ from sash.slicing.column_periodic import Grid
 from sash.slicing.column_rows import Moment, Pairs, Rows, Rule
 from sash.slicing.column_table import Table, View, fold, in_pieces, merged_order, ones
 
-__all__ = ["Slicer"]
+__all__ = ["Slicer", "merged"]
 
 Array = np.ndarray[Any, Any]
 
@@ -127,7 +127,7 @@ class Slicer:
             joined[at] |= ~self._parted(pairs, moment)
         if not joined.any():
             return joint, 0
-        return _joined(joint, np.flatnonzero(~joined), aggregates, direct)
+        return merged(joint, np.flatnonzero(~joined), aggregates, direct)
 
     def _absorbed_in_pieces(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
@@ -138,7 +138,7 @@ class Slicer:
             at = at[~self._parted(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
         if not len(at):
             return joint, 0
-        return _joined(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
+        return merged(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
 
     def _appends(self, table: Table, moment: Moment) -> bool:
         """Whether only the last slice of the table and the first of a batch can become one."""
@@ -208,7 +208,8 @@ def _by_keys(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
     return Table.of_keys(pieces), (old[1:] + new[:-1])[both]
 
 
-def _joined(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool) -> tuple[Table, int]:
+def merged(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool = False) -> tuple[Table, int]:
+    """The table whose slices are those from each start to before the next; merges it took."""
     bounds = np.concatenate([starts, [len(joint)]])
     sizes = np.diff(bounds)
     partials = tuple(fold(each.form, own, starts, sizes) for each, own in zip(aggregates, joint.partials, strict=True))

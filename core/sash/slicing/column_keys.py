@@ -49,7 +49,7 @@ class Keys:
     dropped: Array
     results: Array
     evicted: Array
-    """How many slices have left."""
+    """The number of the first slice (:class:`sash.slicing.state.LaneState`)."""
     direct_until: Array
 
     @staticmethod

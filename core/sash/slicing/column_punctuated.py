@@ -99,3 +99,9 @@ class PunctuatedRule(Rule):
         needed = view.at_time(np.arange(len(edge)), edge)
         newest = np.maximum(view.begins[1:] - 1, view.begins[:-1])
         return np.where(edge == moment.low, newest, needed)
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        begins = np.zeros(len(view.table), np.bool_)
+        needed = self.needed(view, moment)
+        begins[needed[needed < view.begins[1:]]] = True
+        return begins

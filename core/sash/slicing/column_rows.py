@@ -160,3 +160,7 @@ class Rule:
     def needed(self, view: View, moment: Moment) -> Array:
         """For each key the first slice that a window to come may cover."""
         raise NotImplementedError
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        """Whether a window to come can begin with a slice: for each slice from the first that is needed on."""
+        return np.arange(len(view.table)) >= self.needed(view, moment)[view.table.code]

@@ -40,6 +40,7 @@ class Rules:
             None if self.dtype.kind == "f" else 2**63 - 1 - 4 * sum(map(abs, numbers[-1:])) - 4 * _most(windows)
         )
         self.column = lane.order
+        self.names = lane.names
         self.counting = any(map(on_counts, windows))
         self.rules = _rules(dict(enumerate(zip(lane.names, windows, strict=True))), self.limit, self.dtype)
         grid = edges_of(windows, self.dtype)
@@ -138,6 +139,19 @@ class Rules:
             left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
             return Table.of_keys(left) if left else view.table.take(slice(0, 0)), lost
         return view.table.take(np.arange(len(view.table)) >= first[view.table.code]), lost
+
+    def mergeable(self, view: View, moment: Moment) -> Array:
+        """Whether a slice can be merged with the one before it: both are closed, and no window to come begins there."""
+        table, keys = view.table, moment.after
+        watermark = keys.watermark[table.code]
+        mergeable: Array = (table.last < watermark) & (watermark != moment.high)
+        mergeable[view.begins[1:][view.held] - 1] = False  # tuples are still added to the newest
+        mergeable[view.begins[:-1][view.held]] = False
+        for rule in self.rules:
+            if not mergeable.any():
+                break
+            mergeable &= ~rule.begins(view, moment)
+        return mergeable
 
     def final(self, table: Table, keys: Keys, in_order: bool) -> Array:
         """How many of the oldest slices of each key can change no more."""

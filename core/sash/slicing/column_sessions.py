@@ -64,8 +64,18 @@ class SessionRule(Rule):
         needed = view.begins[1:].copy()
         if len(view.table):
             for _, window in self.windows.values():
-                lo, hi = self._runs(window.number, view)
-                code, end = view.table.code[lo], view.table.last[hi - 1] + window.number
-                is_open = end > moment.after.watermark[code]
-                np.minimum.at(needed, code[is_open], lo[is_open])
+                lo = self._open(window.number, view, moment)
+                np.minimum.at(needed, view.table.code[lo], lo)
         return needed
+
+    def _open(self, gap: Any, view: View, moment: Moment) -> Array:
+        """The first slices of the sessions that are open."""
+        lo, hi = self._runs(gap, view)
+        code, end = view.table.code[lo], view.table.last[hi - 1] + gap
+        return np.asarray(lo[end > moment.after.watermark[code]])
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        begins = np.zeros(len(view.table), np.bool_)
+        for _, window in self.windows.values():
+            begins[self._open(window.number, view, moment)] = True
+        return begins

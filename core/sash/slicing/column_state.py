@@ -74,6 +74,8 @@ class State:
     merges: int = 0
     advanced: Any = None
     """The watermark that all keys have been told of, those to come too. None: before all times."""
+    coarsen_at: int = 0
+    """How many slices must be held before old ones are merged again. Not saved."""
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.sorting import is_sorted
+from sash.slicing.coarsening import next_coarsening
 from sash.slicing.column_aggregates import as_output
+from sash.slicing.column_cuts import merged
 from sash.slicing.column_keys import Array, Keys, Marks, altered, bounds
 from sash.slicing.column_passes import admit_many, admit_one, order_of
 from sash.slicing.column_rows import Moment, Rows
 from sash.slicing.column_state import Pending, State
 from sash.slicing.decisions import Decisions
+from sash.slicing.state import next_block
 
 __all__ = ["Results", "admitted", "counted", "counting_marks", "grown", "placed", "run"]
 
@@ -187,4 +190,20 @@ def _fired(state: State, moment: Moment) -> tuple[State, Results]:
     if table is not state.table:
         keys = altered(keys, evicted=keys.evicted + lost)
     state = altered(state, keys=keys, table=table, marks=rules.marks(moment), merges=merges)
+    if len(rules.names) > 1 and len(table) >= max(state.coarsen_at, 64):
+        state = _coarsened(state, moment)
     return state, Results(found.code, found.place, found.start, found.end, dict(zip(state.names, outputs, strict=True)))
+
+
+def _coarsened(state: State, moment: Moment) -> State:
+    """With old slices merged as far as all windows allow (:mod:`sash.slicing.coarsening`)."""
+    view = state.rules.view(state.table, moment.after)
+    starts = np.flatnonzero(~state.rules.mergeable(view, moment))
+    table, keys, merges = state.table, state.keys, state.merges
+    if len(starts) < len(table):
+        before = np.diff(view.begins)
+        table, more = merged(table, starts, state.aggregates)
+        merges += more
+        fewer = np.diff(table.begins(len(keys))) < before
+        keys = altered(keys, evicted=np.where(fewer, next_block(keys.evicted, before), keys.evicted))
+    return altered(state, table=table, keys=keys, merges=merges, coarsen_at=next_coarsening(len(table)))

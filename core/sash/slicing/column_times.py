@@ -11,7 +11,7 @@ from sash.slicing.column_keys import Array
 from sash.slicing.column_passes import search
 from sash.slicing.column_periodic import Periods, numbered
 from sash.slicing.column_rows import Found, Moment, Rule
-from sash.slicing.column_table import View
+from sash.slicing.column_table import Table, View
 from sash.windows import TimeWindow
 
 __all__ = ["TimeRule"]
@@ -140,6 +140,20 @@ class TimeRule(Rule):
                 start = np.minimum(start, part.start(part.first_behind(legal[:, None])).min(axis=1))
         start = np.where(watermark == moment.high, moment.high, start)
         return search(view.table.last, view.begins, np.arange(len(watermark)), start)
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        table, watermark = view.table, self._legal(moment.after.watermark)
+        begins = np.zeros(len(table), np.bool_)
+        for which in range(len(self.windows)):
+            period = self.periods.of(which)
+            index = period.index(table.first)
+            begins[1:] |= (period.start(index[1:]) > table.last[:-1]) & self._coming(which, index[1:], watermark, table)
+        return begins
+
+    def _coming(self, which: int, index: Array, watermark: Array, table: Table) -> Array:
+        """Whether the windows of slices' numbers are still to come."""
+        coming: Array = index >= self.periods.of(which).first_behind(watermark)[table.code[1:]]
+        return coming
 
 
 def _found(parts: Sequence[tuple[Array, ...]]) -> Found:

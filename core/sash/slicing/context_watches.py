@@ -76,6 +76,7 @@ class SessionWatch(Watch):
         high = self._run_end(at)
         start, end = pieces[at].first, pieces[high - 1].last + self.gap
         if end > upto:  # joined to one that is still open
+            self._join_emitted(start, end)
             self._given, self._scanned = pieces[at - 1].last if at else None, None
             self.due = -math.inf
             return
@@ -93,6 +94,26 @@ class SessionWatch(Watch):
                 return at
             at = high
         return at
+
+    def is_begin(self, at: int) -> bool:
+        older, younger = self.slices.all[at - 1 : at + 1]
+        return bool(younger.first - older.last >= self.gap)
+
+    def _join_emitted(self, start: Any, end: Any) -> None:
+        """Remember emitted sessions that have become part of an open one as one: it will replace them all."""
+        known = self.state.revisions
+        parts = [extent for extent in known if extent[0] < end and start < extent[1]]
+        if len(parts) > 1:
+            revision = max(known[extent] for extent in parts)
+            for extent in parts:
+                self._revise(extent, None)
+            self._revise((parts[0][0], max(extent[1] for extent in parts)), revision)
+
+    def forget(self, horizon: Any) -> None:
+        """Drop what is known of sessions that can change no more; those within an open session are yet replaced."""
+        at = self.keep_from(horizon)
+        pieces = self.slices.all
+        super().forget(min(horizon, pieces[at].first) if at < len(pieces) else horizon)
 
 
 class EdgeWatch(Watch):
@@ -152,6 +173,10 @@ class EdgeWatch(Watch):
         changed = [extent for extent in extents if extent[0] <= time < extent[1] or extent not in self._given]
         yield from self._closings(changed)
         self._given, self._fresh = extents, False
+
+    def is_begin(self, at: int) -> bool:
+        older, younger = self.slices.all[at - 1 : at + 1]
+        return self.window.forward or self.has_edge(older.last, younger.first)
 
     def keep_from(self, horizon: Any) -> int:
         times = list(self.edges)

@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.partials import PartialColumn
-from sash.slicing.codec import BLOCK
 from sash.slicing.column_keys import altered
 from sash.slicing.column_state import State
 from sash.slicing.column_table import ones
 from sash.slicing.envelope import BLOCK_OF_SLICES, StateError, opened, sealed
 from sash.slicing.keyed_bytes import _close, _read_close, column_parts
 from sash.slicing.parts import _column, _read_column
+from sash.slicing.state import BLOCK
 from sash.slicing.untagged import dumps, loads
 
 __all__ = ["BlockId", "Changes", "Ledger", "joined_parts", "parted"]

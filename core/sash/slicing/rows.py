@@ -7,6 +7,7 @@ result rows <-- window manager: which windows are complete, or changed <-- store
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -15,11 +16,12 @@ from sash.lanes import Lane
 from sash.query import Query
 from sash.slicing import rowstate
 from sash.slicing.bundle import Bundle, Values
+from sash.slicing.coarsening import coarsen, next_coarsening
 from sash.slicing.decisions import Decisions
 from sash.slicing.row_timers import reach
 from sash.slicing.slicer import Slicer
 from sash.slicing.slices import Slice
-from sash.slicing.state import LaneState, WindowState
+from sash.slicing.state import LaneState, WindowState, next_block
 from sash.slicing.steady import Steady
 from sash.slicing.stores import Store
 from sash.slicing.totals import Totals
@@ -49,8 +51,9 @@ class RowLane:
         self.slicer = Slicer(lane, decisions, self.bundle, query.values)
         self.watermark: Any = None
         self.late_dropped = self.late_corrected = self.results = 0
-        self._numbered = 0  # slices that are gone
+        self._numbered = 0  # of the first slice
         self._evict_at = self._next_eviction(0)
+        self._coarsen_at = next_coarsening(0)
         self._states = {name: WindowState() for name in lane.names}
         self.prepare()
 
@@ -250,7 +253,20 @@ class RowLane:
             self.totals.evict(at)
             self._numbered += at
         self.slicer.drop_tuples(horizon)
-        self._evict_at = self._next_eviction(len(pieces))
+        if len(pieces) >= self._coarsen_at and len(self.watches.all) > 1 and horizon != math.inf:
+            self._coarsen(horizon)
+        self._evict_at = self._next_eviction(self.slices_held)
+
+    def _coarsen(self, horizon: Any) -> None:
+        """Merge old slices between which no window begins that is still to be emitted or corrected."""
+        slices = self.slicer.slices
+        merged = coarsen(slices.all, self.watches.all, self.slicer.closed(horizon), horizon, self.bundle)
+        if len(merged) < len(slices.all):
+            self._numbered = next_block(self._numbered, len(slices.all))
+            slices.all = merged
+            self._save_edges()
+            self.prepare()
+        self._coarsen_at = next_coarsening(len(merged))
 
     def _next_eviction(self, held: int) -> int:
         """How many slices there have to be before some are dropped.
@@ -263,8 +279,7 @@ class RowLane:
 
     def dump(self) -> LaneState:
         """The state, of which all else is derived."""
-        for watch in self.watches.edged:
-            watch.state.edges = list(watch.edges)
+        self._save_edges()
         slicer = self.slicer
         horizon = None if self.watermark is None else self.watermark - self.lane.lateness
         return LaneState(
@@ -283,6 +298,10 @@ class RowLane:
             self.merges,
         )
 
+    def _save_edges(self) -> None:
+        for watch in self.watches.edged:
+            watch.state.edges = list(watch.edges)
+
     def load(self, state: LaneState) -> None:
         """Go on from a state."""
         self.watermark = state.watermark
@@ -294,6 +313,7 @@ class RowLane:
         rowstate.fill(slicer, state, self.bundle)
         pieces = slicer.slices.all
         self._evict_at = self._next_eviction(len(pieces))
+        self._coarsen_at = 0  # reading has cost as much as looking at all slices does
         self.prepare()
         for piece in pieces:
             piece.end = self.watches.time_clock.next(piece.first)

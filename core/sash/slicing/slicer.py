@@ -269,10 +269,17 @@ class Slicer:
         """Keep no tuples of slices before ``horizon``: nothing comes to lie among them any more."""
         if not self._decisions.slices_keep or self._decisions.forward:
             return
-        for piece in self.slices.all:
-            if piece.last >= horizon:
-                break
+        for piece in self.slices.all[: self.closed(horizon)]:
             piece.tuples = None
+            piece.end = min(piece.end, piece.last)  # it could not be split: it takes no more tuples
+
+    def closed(self, horizon: Any) -> int:
+        """How many of the oldest slices lie before ``horizon``; the newest, to which tuples are added, does not."""
+        pieces = self.slices.all
+        at = min(self.slices.begin(horizon), len(pieces) - 1 - self._tips)
+        while at > 0 and pieces[at - 1].last >= horizon:
+            at -= 1
+        return max(at, 0)
 
     def around(self, time: Any) -> Slice | None:
         """The slice in whose midst a tuple belongs whose position does not matter; None: no edge may be near it."""

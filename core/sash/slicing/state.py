@@ -11,10 +11,24 @@ from typing import Any
 
 from sash.partials import PartialColumn
 
-__all__ = ["LaneState", "SliceTable", "Tuple", "WindowState"]
+__all__ = ["BLOCK", "LaneState", "SliceTable", "Tuple", "WindowState", "next_block"]
+
+BLOCK = 512
+"""How many slices a block has."""
 
 Tuple = tuple[Any, tuple[Any, ...]]
 """A tuple that is kept: its time, and its values in the order of ``Query.values``."""
+
+
+def next_block(numbered: Any, held: Any) -> Any:
+    """The first number of a block behind all ``held`` slices, of which the first is ``numbered``.
+
+    Slices that change after they were final take new numbers from here on: a block is never written twice.
+
+    >>> next_block(0, 512), next_block(100, 413)
+    (512, 1024)
+    """
+    return -(-(numbered + held) // BLOCK) * BLOCK
 
 
 @dataclass
@@ -64,8 +78,8 @@ class LaneState:
     - ``settled``: position of the tuple that will be the next to be sliced in order (accepted minus pending);
     - ``direct_until``: tuples up to this time go straight into their slice, although later ones wait: when they began
       to wait, slices without tuples were there. None: there is no such time;
-    - ``final``: how many slices at the begin of the table can change no more; ``numbered`` is the number of the first
-      slice in the table, of all slices that there ever were.
+    - ``final``: how many slices at the start of the table can change no more; ``numbered`` is the number of the first
+      slice in the table. Numbers only grow: slices that were merged take new ones (:func:`next_block`).
     """
 
     watermark: Any

@@ -66,6 +66,10 @@ class Watch(ABC):
     def keep_from(self, horizon: Any) -> int:
         """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
 
+    def is_begin(self, at: int) -> bool:
+        """Whether one of its windows can begin with slice ``at``, which is not the first that it needs."""
+        return True
+
     def forget(self, horizon: Any) -> None:
         """Drop what is known of windows that can change no more."""
         old = [extent for extent in self.state.revisions if not extent[1] > horizon]
