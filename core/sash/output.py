@@ -80,6 +80,7 @@ class Output:
         self._plain = not (self._named or self._revises)
         self._columns = query.results[len(query.keys) :]
         self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
+        self._ends_of = tuple(dict.fromkeys(self._kind(lane, name) for lane in query.lanes for name in lane.names))
 
     def steps(self, lane: Lane) -> list[int]:
         """What times of results can differ by: decides on the unit in which they are told."""
@@ -120,8 +121,9 @@ class Output:
             if kinds:
                 columns[name] = tuple(self._parts(kind, outcomes, ends, codecs, frame) for kind in kinds)
             else:
-                each = [self._times(outcome, of, codecs) for outcome, of in zip(outcomes, ends, strict=True)]
-                columns[name] = _joined(each)
+                columns[name] = _joined(
+                    [self._times(outcome, of, codecs, frame) for outcome, of in zip(outcomes, ends, strict=True)]
+                )
         if self._revises:
             columns["revision"] = _joined([outcome.revision for outcome in outcomes])
         for name in self._query.aggregates:
@@ -136,7 +138,7 @@ class Output:
 
     def _kinds(self, frame: Frame) -> tuple[str, ...]:
         """What windows end at, columns and positions, if a column of the frame cannot hold all of it."""
-        kinds = tuple(dict.fromkeys(self._kind(lane, name) for lane in self._query.lanes for name in lane.names))
+        kinds = self._ends_of
         if not frame.one_type or len(kinds) == 1:
             return ()
         numbers = {kind == POSITION or frame[kind].dtype.kind != "M" for kind in kinds}
@@ -160,18 +162,19 @@ class Output:
             parts.append(np.ma.MaskedArray(whole, ~mine))  # type: ignore[no-untyped-call]
         return np.ma.concatenate(parts)  # type: ignore[no-untyped-call,no-any-return]
 
-    def _times(self, outcome: Outcome, times: Array, codecs: Codecs) -> Array:
+    def _times(self, outcome: Outcome, times: Array, codecs: Codecs, frame: Frame) -> Array:
+        """The ends of a lane's windows; as objects where the column also holds the ends of windows on something else."""
         lane = outcome.lane
         positions = [self._on_counts[name] for name in lane.names]
         if lane.order is None or lane.order not in codecs or all(positions):
             return times
-        codec = codecs[lane.order]
-        if not any(positions):
-            return codec.from_inside_array(times)
-        counted = np.array(positions)[outcome.window]
+        counted = np.array(positions)[outcome.window] if any(positions) else np.zeros(len(times), np.bool_)
+        told = codecs[lane.order].from_inside_array(times[~counted] if any(positions) else times)
+        if told.dtype.kind == "i" or not (any(positions) or (told.dtype.kind == "M" and len(self._ends_of) > 1)):
+            return times if any(positions) else told
         mixed = np.empty(len(times), object)
         mixed[counted] = times[counted].astype(np.int64)
-        mixed[~counted] = codec.from_inside_array(times[~counted])
+        mixed[~counted] = frame.objects(told, lane.order)
         return mixed
 
     def _like(self, outcomes: Sequence[Outcome], keys: Mapping[str, Array]) -> dict[str, str]:

@@ -184,7 +184,7 @@ class TimeCodec:
         return ticks(array, column, row) if array.dtype.kind == "M" else numbers(array, column, row)
 
     def from_inside(self, value: Any) -> Any:
-        """A time of a result row as users have it; a date's is a datetime if it lies within a day."""
+        """A time of a result row as users have it; a date's is a datetime if windows are of parts of days."""
         if self.kind == "number":
             return value
         value = int(value)
@@ -197,7 +197,8 @@ class TimeCodec:
 
             return Timestamp(value) if self.zone is None else Timestamp(value, tz="UTC").tz_convert(zone_of(self.zone))
         moment = _moment(value, self.zone)
-        return moment.date() if self.kind == "date" and value % STEPS["D"] == 0 else moment
+        whole = self.kind == "date" and self.unit == "D" and value % STEPS["D"] == 0
+        return moment.date() if whole else moment
 
     def from_inside_array(self, array: Array) -> Array:
         """Times of results as an array: ``datetime64`` of the unit, or of the next finer one that tells them all.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows
+from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
 
 
 def _library() -> Any:
@@ -103,6 +103,10 @@ def codes(column: Any) -> Array | None:
 
 def _one(encoded: Any) -> Any:
     return encoded.combine_chunks() if isinstance(encoded, _library().ChunkedArray) else encoded
+
+
+def objects_of(values: Array, like: Any) -> Array:
+    return objects(to_list(values, zone(like)))
 
 
 def make_column(values: Array | Parts, like: Any) -> Any:

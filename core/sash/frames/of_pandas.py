@@ -11,7 +11,7 @@ import numpy as np
 
 from sash.frames import of_arrow
 from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects
-from sash.moments import zone_name
+from sash.moments import zone_name, zone_of
 
 
 def _library() -> Any:
@@ -103,6 +103,16 @@ def codes(column: Any) -> Array | None:
         with suppress(TypeError):  # what cannot be hashed is told of by others
             return np.asarray(pd.factorize(column)[0]).astype(np.int64)
     return None
+
+
+def objects_of(values: Array, like: Any) -> Array:
+    """Timestamps in the zone of ``like``; all else as NumPy makes objects of it."""
+    if values.dtype.kind != "M":
+        return values.astype(object)
+    moments, name = _library().Series(in_unit(values, ("s", "ms", "us", "ns"))), zone(like)
+    if name is not None:
+        moments = moments.dt.tz_localize("UTC").dt.tz_convert(zone_of(name))
+    return np.asarray(moments.astype(object))
 
 
 def make_column(values: Array | Parts, like: Any) -> Any:

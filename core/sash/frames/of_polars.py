@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows
+from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
 
 
 def _library() -> Any:
@@ -73,6 +73,10 @@ def codes(column: Any) -> Array | None:
     numbered = column.alias("key").to_frame().with_row_index("row")
     first = numbered.select(pl.col("row").first().over("key")).to_series()
     return np.asarray(first.to_numpy()).astype(np.int64)
+
+
+def objects_of(values: Array, like: Any) -> Array:
+    return objects(to_list(values, zone(like)))
 
 
 def make_column(values: Array | Parts, like: Any) -> Any:

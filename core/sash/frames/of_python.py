@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.frames import of_arrow, of_pandas, of_polars
-from sash.frames.values import Array, Parts, array_of, mask_of, objects, to_list
+from sash.frames.values import Array, Parts, array_of, in_micros, mask_of, objects, to_list
 
 _LIBRARIES: tuple[Any, ...] = (of_pandas, of_arrow, of_polars)
 
@@ -79,6 +79,12 @@ def codes(column: Any) -> Array | None:
     library = _library_of(column)
     found: Array | None = None if library is None else library.codes(column)
     return found
+
+
+def objects_of(values: Array, like: Any) -> Array:
+    """Python's own values, or NumPy's where Python has none, in the zone of ``like``."""
+    name = zone(like)
+    return objects(to_list(values if name is None else in_micros(values), name))
 
 
 def make_column(values: Array | Parts, like: Any) -> Any:
