@@ -163,7 +163,7 @@ class Output:
         return np.ma.concatenate(parts)  # type: ignore[no-untyped-call,no-any-return]
 
     def _times(self, outcome: Outcome, times: Array, codecs: Codecs, frame: Frame) -> Array:
-        """The ends of a lane's windows; as objects where the column also holds the ends of windows on something else."""
+        """The ends of a lane's windows; as objects where other windows end at something else."""
         lane = outcome.lane
         positions = [self._on_counts[name] for name in lane.names]
         if lane.order is None or lane.order not in codecs or all(positions):

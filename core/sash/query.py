@@ -18,12 +18,16 @@ from sash.windows import ContextAware, ContextFree, Last, Session, Window
 __all__ = ["Query"]
 
 Duration = str | timedelta | float
+RESERVED = ("window", "window_start", "window_end", "revision")
+"""Columns of results that no key and no aggregate can be named like, also where a query has no such column."""
 
 
 @dataclass(frozen=True)
 class Query:
     """``aggregates`` by name over ``windows``, for every value of ``key`` (a column, several, or None) apart.
 
+    - ``key`` and ``aggregates`` name columns of the results. "window", "window_start", "window_end" and "revision" are
+      reserved: rename a key column that is called so.
     - ``windows`` is one window, or several by name: they share slices, and results tell the name in ``window``.
     - ``time`` names the column that orders the tuples; without one they are taken in the order of their arrival.
     - ``watermark_delay`` is how much disorder to wait for: a duration, or a number where ``time`` (or the column that a
@@ -71,7 +75,17 @@ class Query:
                 object.__setattr__(self, option, _spelled(given, option))
 
     def _complaints(self) -> Iterator[str]:
-        taken = {*self.keys, "window", "window_start", "window_end", "revision"}
+        if any(not isinstance(column, str) for column in self.keys):
+            yield f"key must be a column name, several, or None; got {self.key!r}"
+        for number, column in enumerate(self.keys):
+            if column in RESERVED:
+                yield (
+                    f"key column {column!r} has the name of a column that every result may have, as "
+                    f"{', '.join(map(repr, RESERVED))} do: rename the column"
+                )
+            if column in self.keys[:number]:
+                yield f"key names column {column!r} twice: name it once"
+        taken = {*self.keys, *RESERVED}
         for name, aggregation in self.aggregates.items():
             if not isinstance(aggregation, Aggregation):
                 yield f"aggregate {name!r} must be an aggregation such as sash.Max('load'); got {aggregation!r}"
@@ -79,8 +93,6 @@ class Query:
                 yield f"aggregate {name!r}: {aggregation!r} names no column to read"
             if name in taken:
                 yield f"aggregate {name!r} has the name of another column of the result: choose another"
-        if any(not isinstance(column, str) for column in self.keys):
-            yield f"key must be a column name, several, or None; got {self.key!r}"
         for window_name, window in self.named.items():
             if not isinstance(window, ContextFree | ContextAware | Session | Last):
                 named = "" if window_name is None else f"{window_name!r}: "

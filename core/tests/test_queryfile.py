@@ -191,7 +191,7 @@ AGGREGATES = st.one_of(
 @given(
     windows=st.one_of(WINDOWS, st.dictionaries(NAMES, WINDOWS, min_size=1)),
     aggregates=st.dictionaries(NAMES.map(lambda name: f"{name}!"), AGGREGATES, min_size=1),
-    key=st.one_of(st.none(), COLUMNS, st.lists(COLUMNS, max_size=3)),
+    key=st.one_of(st.none(), COLUMNS, st.lists(COLUMNS, max_size=3, unique=True)),
     delay=st.one_of(st.none(), DURATIONS),
 )
 def test_what_is_written_is_read_as_the_same(windows: Any, aggregates: Any, key: Any, delay: Any) -> None:
@@ -273,6 +273,8 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
         ('time = "ts"', "time = 5", 1, "time must be a column name; got 5"),
         ('time = "ts"', "key = true", 1, "key must be a column name, or a list of them; got True"),
         ('time = "ts"', "key = [1]", 1, "key must be a column name"),
+        ('time = "ts"', 'time = "ts"\nkey = "window_start"', 2, "key column 'window_start' has the name of a column"),
+        ('time = "ts"', 'time = "ts"\nkey = ["a", "a"]', 2, "key names column 'a' twice"),
         ('time = "ts"', "", 1, "name its column with time="),
         ('time = "ts"', 'time = "ts"\nwatermark_delay = "2 parsecs"', 2, "is not a duration"),
         ('time = "ts"', 'time = "ts"\nallowed_lateness = -1', 2, "measured in durations and in plain numbers"),

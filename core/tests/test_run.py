@@ -111,6 +111,13 @@ def test_results_are_in_the_order_of_completion() -> None:
         ({"aggregates": {"k": sash.Max("x")}}, ValueError, "aggregate 'k' has the name of another column"),
         ({"aggregates": {"window_end": sash.Max("x")}}, ValueError, "'window_end' has the name of another"),
         ({"key": 3}, TypeError, "key must be a column name"),
+        ({"key": ["a", 3]}, ValueError, "key must be a column name"),
+        ({"key": "window"}, ValueError, "key column 'window' has the name of a column .* rename the column"),
+        ({"key": "window_start"}, ValueError, "key column 'window_start' has the name of a column"),
+        ({"key": ["a", "window_end"]}, ValueError, "key column 'window_end' has the name of a column"),
+        ({"key": ("revision",)}, ValueError, "key column 'revision' has the name of a column"),
+        ({"key": ["a", "a"]}, ValueError, "key names column 'a' twice: name it once"),
+        ({"aggregates": {"revision": sash.Max("x")}}, ValueError, "'revision' has the name of another"),
     ],
 )
 def test_queries_that_are_none(change: dict[str, Any], error: type[Exception], words: str) -> None:
