@@ -12,7 +12,7 @@ import numpy as np
 
 from sash.blame import naming_rows
 from sash.frames import Frame, columns_of, factorize
-from sash.frames.values import Array
+from sash.frames.values import Array, Nan
 from sash.keyedstate import KeyedState
 from sash.keytable import KeyTable
 from sash.lanes import OwnWatermark, moves_watermark
@@ -74,9 +74,12 @@ class KeyedOperator(KeyedState):
 
     # tuples
 
-    def process_batch(self, data: Any) -> Any:
-        """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind."""
-        return self._process(columns_of(data, self.query.columns), self._table)
+    def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
+        """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
+
+        ``nan`` as for :func:`sash.run`.
+        """
+        return self._process(columns_of(data, self.query.columns, nan), self._table)
 
     def process_outcomes(self, data: Any) -> Outcomes:
         """The same with results as they are inside, for adapters that make tables of their own."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from sash.blame import naming_rows
 from sash.frames import Frame, columns_of, in_micros, to_list
+from sash.frames.values import Nan
 from sash.lanes import OwnWatermark
 from sash.operatorstate import OperatorState
 from sash.output import Outcome, Output
@@ -169,14 +170,14 @@ class Operator(OperatorState):
         codec.check_unit(each.lane.unit, order)
         self._codecs = {**self._codecs, order: codec.for_steps(self._output.steps(each.lane))}
 
-    def process_batch(self, data: Any) -> Any:
+    def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
         """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
 
         The same results as row by row, however the stream is cut into batches. Runs on compiled kernels, except where
-        results can be corrected or a window has to be told of each tuple.
+        results can be corrected or a window has to be told of each tuple. ``nan`` as for :func:`sash.run`.
         """
         self._refuse_closed()
-        frame = columns_of(data, [*self.query.orders, *self._values])
+        frame = columns_of(data, [*self.query.orders, *self._values], nan)
         outcomes = []
         dropped: set[int] = set()
         with self._all_or_none():

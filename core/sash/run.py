@@ -10,6 +10,7 @@ import numpy as np
 
 from sash.blame import naming_rows
 from sash.frames import Frame, columns_of, factorize, to_list
+from sash.frames.values import Nan
 from sash.lanes import Lane
 from sash.output import Outcome, Output
 from sash.plan import LanePlan, plan
@@ -26,13 +27,16 @@ LONG = 4_000_000
 """From so many rows on, progress is shown on a terminal."""
 
 
-def run(query: Query, data: Any) -> Any:
+def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     """All results of ``query`` over ``data``, key by key, and for each key in the order in which windows are complete.
 
     ``data`` is a pandas or polars DataFrame, an Arrow table, a dict of arrays or lists, or rows (mappings); the results
     are of the same kind. A result has the key's columns, ``window`` (the name, if windows have names),
     ``window_start`` and ``window_end`` (times as in the data, or positions counted by key) and the aggregates. As all
     data is there, nothing is late: tuples are taken in the order of time, whatever the order of rows.
+
+    NaN is null in a pandas column that has no null of its own (NumPy's floats, objects), as pandas has it; with
+    ``nan="value"`` it is a number, as it is in all other data, and propagates.
 
     Costs what the planned merges do, in compiled code where the columns are of numbers.
 
@@ -41,7 +45,7 @@ def run(query: Query, data: Any) -> Any:
     >>> sash.run(query, {"plug": ["a", "b", "a", "a"], "load": [3, 9, 5, 4]})
     {'plug': ['a', 'a'], 'window_start': [0, 1], 'window_end': [2, 3], 'peak': [5, 5]}
     """
-    frame = columns_of(data, query.columns)
+    frame = columns_of(data, query.columns, nan)
     codes, distinct = factorize(frame, query.keys)
     output, codecs = Output(query), dict(_codecs(query, frame))
     for lane in query.lanes:

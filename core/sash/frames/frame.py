@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sash.frames import of_arrow, of_pandas, of_polars, of_python
-from sash.frames.values import Coded, Parts
+from sash.frames.values import Coded, Nan, Parts
 
 __all__ = ["Frame", "Kind", "columns_of"]
 
@@ -22,10 +22,10 @@ class Kind(Protocol):
     def opened(self, data: Any, names: Sequence[str]) -> Any: ...
     def names(self, data: Any) -> Iterable[str]: ...
     def column(self, data: Any, name: str) -> Any: ...
-    def array(self, column: Any) -> Array: ...
+    def array(self, column: Any, nan: Nan = ...) -> Array: ...
     def zone(self, column: Any) -> str | None: ...
     def take(self, column: Any, rows: Array) -> Any: ...
-    def codes(self, column: Any) -> Array | None: ...
+    def codes(self, column: Any, nan: Nan = ...) -> Array | None: ...
     def objects_of(self, values: Array, like: Any) -> Array: ...
     def make_column(self, values: Array | Parts, like: Any) -> Any: ...
     def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
@@ -40,8 +40,9 @@ class Frame:
     ``len(frame)`` is its number of rows, ``frame[name]`` a column's array, ``frame.zone(name)`` its time zone.
     """
 
-    def __init__(self, kind: Kind, data: Any, names: Iterable[str]) -> None:
+    def __init__(self, kind: Kind, data: Any, names: Iterable[str], nan: Nan = "null") -> None:
         self._kind = kind
+        self._nan: Nan = nan
         self._data = data
         there = list(kind.names(data))
         for name in (names := list(dict.fromkeys(names))):
@@ -60,7 +61,7 @@ class Frame:
 
     def __getitem__(self, name: str) -> Array:
         if name not in self._arrays:
-            array = self._kind.array(self._columns[name])
+            array = self._kind.array(self._columns[name], self._nan)
             if array.ndim != 1:
                 raise ValueError(f"column {name!r} must have one dimension; it has the shape {array.shape}")
             self._arrays[name] = array
@@ -77,13 +78,13 @@ class Frame:
 
     def codes(self, name: str) -> Array | None:
         """Whole numbers that are equal where the column's values are, if its library finds them fast."""
-        return self._kind.codes(self._columns[name])
+        return self._kind.codes(self._columns[name], self._nan)
 
     def take(self, name: str, rows: Array) -> Array:
         """A column's array at these rows only; costs no more than that many rows."""
         if name in self._arrays:
             return self._arrays[name][rows]
-        return self._kind.array(self._kind.take(self._columns[name], rows))
+        return self._kind.array(self._kind.take(self._columns[name], rows), self._nan)
 
     def objects(self, values: Array, like: str) -> Array:
         """Values as objects of the library, in the zone of the column ``like``: for columns of several types."""
@@ -127,8 +128,10 @@ class Frame:
         return self._kind in (of_arrow, of_polars)
 
 
-def columns_of(data: Any, names: Iterable[str]) -> Frame:
+def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
     """The named columns of a table of any kind (see :mod:`sash.frames`).
+
+    ``nan`` says what NaN is in a pandas column of NumPy floats or of objects, which has no null of its own.
 
     >>> frame = columns_of([{"x": 1, "y": "a"}, {"x": None, "y": "b"}], ["x"])
     >>> len(frame), frame["x"]
@@ -136,6 +139,8 @@ def columns_of(data: Any, names: Iterable[str]) -> Frame:
                  mask=[False,  True],
            fill_value=999999))
     """
+    if nan not in ("null", "value"):
+        raise ValueError(f"nan must be 'null' or 'value'; got {nan!r}")
     for kind in _KINDS:
         if kind.is_table(data):
             break
@@ -145,4 +150,4 @@ def columns_of(data: Any, names: Iterable[str]) -> Frame:
             f"which are mappings; got {type(data).__name__}"
         )
     names = list(dict.fromkeys(names))  # the column of time may be aggregated, too
-    return Frame(kind, kind.opened(data, names), names)
+    return Frame(kind, kind.opened(data, names), names, nan)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
 
 
 def _library() -> Any:
@@ -42,7 +42,7 @@ def column(data: Any, name: str) -> Any:
     return data.column(name)
 
 
-def array(column: Any) -> Array:
+def array(column: Any, nan: Nan = "value") -> Array:
     values = _flat(column)
     kind, types = values.type, _library().types
     if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind):
@@ -90,7 +90,7 @@ def take(column: Any, rows: Array) -> Any:
         return pa.chunked_array(pieces)
 
 
-def codes(column: Any) -> Array | None:
+def codes(column: Any, nan: Nan = "value") -> Array | None:
     """Those of its dictionary, which is hashed in C. Numbers have a faster way."""
     types = _library().types
     if types.is_dictionary(column.type):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 
 from sash.frames import of_arrow
-from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects
+from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects
 from sash.moments import zone_name, zone_of
 
 
@@ -46,12 +47,14 @@ def column(data: Any, name: str) -> Any:
     return found
 
 
-def array(column: Any) -> Array:
+def array(column: Any, nan: Nan = "null") -> Array:
+    """NaN is null where the column has no null of its own, NumPy's floats and objects, unless ``nan`` is "value"."""
     pd = _library()
     column = column if isinstance(column, pd.Series) else pd.Series(column)
     kind = column.dtype
     if isinstance(kind, np.dtype) and kind.kind != "O":
-        return np.asarray(column)
+        values = np.asarray(column)
+        return masked(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
     if isinstance(kind, pd.CategoricalDtype):
         return _of_categories(column)
     if isinstance(kind, pd.DatetimeTZDtype):
@@ -62,9 +65,16 @@ def array(column: Any) -> Array:
     number = getattr(kind, "numpy_dtype", None)
     if number is not None and number.kind in "biuf":
         return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
-    found = np.array(column, object)
+    found = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
+    if nan == "value" and kind == object:
+        nulls &= ~np.fromiter(map(_is_nan, found), np.bool_, len(found))
     found[nulls] = None
     return found
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a value is a number that is none; NA and NaT are nulls instead."""
+    return isinstance(value, float | np.floating | Decimal) and value != value
 
 
 def _of_categories(column: Any) -> Array:
@@ -89,17 +99,18 @@ def zone(column: Any) -> str | None:
 
 
 def take(column: Any, rows: Array) -> Any:
-    return _library().Series(column.array.take(rows))
+    pd = _library()
+    return pd.Series(pd.Series(column).array.take(rows))
 
 
-def codes(column: Any) -> Array | None:
+def codes(column: Any, nan: Nan = "null") -> Array | None:
     """Those of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
     pd = _library()
     if isinstance(column.dtype, pd.ArrowDtype):
         return of_arrow.codes(sys.modules["pyarrow"].array(column.array))
     if isinstance(column.dtype, pd.CategoricalDtype):
         return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
-    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+    if (column.dtype == object and nan == "null") or isinstance(column.dtype, pd.StringDtype):
         with suppress(TypeError):  # what cannot be hashed is told of by others
             return np.asarray(pd.factorize(column)[0]).astype(np.int64)
     return None
@@ -122,13 +133,22 @@ def make_column(values: Array | Parts, like: Any) -> Any:
     values = in_unit(values, ("s", "ms", "us", "ns"))
     mask = mask_of(values)
     data: Any = data_of(values)
-    if mask is not None:
-        data = _nullable(data, mask)
-    made = pd.Series(data)
     kind = None if like is None else like.dtype
+    if mask is not None:
+        data = _with_nan(data, mask) if _without_null(data, kind) else _nullable(data, mask)
+    made = pd.Series(data)
     if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
         return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
     return made if kind is None or isinstance(kind, np.dtype) else _as(made, kind)
+
+
+def _without_null(data: Array, kind: Any) -> bool:
+    """Whether these are floats like those of a column in which NaN is the null."""
+    return data.dtype.kind == "f" and isinstance(kind, np.dtype) and kind.kind == "f"
+
+
+def _with_nan(data: Array, mask: Array) -> Array:
+    return np.where(mask, data.dtype.type(np.nan), data)
 
 
 def _nullable(data: Array, mask: Array) -> Any:

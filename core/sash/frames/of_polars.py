@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.frames.values import Array, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
 
 
 def _library() -> Any:
@@ -41,7 +41,7 @@ def column(data: Any, name: str) -> Any:
     return data.get_column(name)
 
 
-def array(column: Any) -> Array:
+def array(column: Any, nan: Nan = "value") -> Array:
     pl = _library()
     kind = column.dtype
     if kind == pl.Null:
@@ -65,7 +65,7 @@ def take(column: Any, rows: Array) -> Any:
     return column.gather(rows)
 
 
-def codes(column: Any) -> Array | None:
+def codes(column: Any, nan: Nan = "value") -> Array | None:
     """For each row the first one of the same text. Numbers have a faster way."""
     pl = _library()
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):

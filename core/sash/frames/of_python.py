@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.frames import of_arrow, of_pandas, of_polars
-from sash.frames.values import Array, Parts, array_of, in_micros, mask_of, objects, to_list
+from sash.frames.values import Array, Nan, Parts, array_of, in_micros, mask_of, objects, to_list
 
 _LIBRARIES: tuple[Any, ...] = (of_pandas, of_arrow, of_polars)
 
@@ -57,11 +57,11 @@ def _library_of(column: Any) -> Any:
     return next((library for library in _LIBRARIES if library.is_column(column)), None)
 
 
-def array(column: Any) -> Array:
+def array(column: Any, nan: Nan = "null") -> Array:
     library = _library_of(column)
     if library is None and isinstance(column, list | tuple | range):
         return array_of(column)
-    found: Array = np.asanyarray(column) if library is None else library.array(column)
+    found: Array = np.asanyarray(column) if library is None else library.array(column, nan)
     return found
 
 
@@ -72,12 +72,13 @@ def zone(column: Any) -> str | None:
 
 
 def take(column: Any, rows: Array) -> Any:
-    return array(column)[rows]
-
-
-def codes(column: Any) -> Array | None:
     library = _library_of(column)
-    found: Array | None = None if library is None else library.codes(column)
+    return array(column)[rows] if library is None else library.take(column, rows)
+
+
+def codes(column: Any, nan: Nan = "null") -> Array | None:
+    library = _library_of(column)
+    found: Array | None = None if library is None else library.codes(column, nan)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from datetime import UTC
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from sash.moments import STEPS, zone_of
 
 __all__ = [
     "Coded",
+    "Nan",
     "Parts",
     "array_of",
     "data_of",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+Nan = Literal["null", "value"]
+"""What NaN is in a pandas column that has no null of its own."""
 
 
 class Coded(NamedTuple):
