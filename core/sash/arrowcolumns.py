@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash.ends import POSITION
+from sash.epochs import numbers_of
 from sash.frames.values import Parts, data_of, mask_of
 from sash.output import Outcome
 from sash.query import Query
@@ -60,16 +61,31 @@ class Columns:
     def _ends(self, outcome: Outcome, times: Array, kind: pa.DataType) -> pa.Array:
         """Where windows begin or end: a time or a position, or, where a query has both, one of several fields."""
         if not pa.types.is_struct(kind):
-            return _moments(times, kind)
+            return _moments(self._numbers(outcome, times), kind)
         lane = outcome.lane
-        counted = np.array([lane.order is None or self._on_counts(name) for name in lane.names])[outcome.window]
+        counted = self._counted(outcome)
         parts = []
         for field in kind:
             rows = counted if field.name == POSITION else ~counted if field.name == lane.order else counted & ~counted
-            there = _moments(times[rows], field.type)
+            there = _moments(self._numbers(outcome, times)[rows], field.type)
             places = np.cumsum(rows) - 1
             parts.append(there.take(pa.array(places, mask=~rows)))
         return pa.StructArray.from_arrays(parts, fields=list(kind))
+
+    def _numbers(self, outcome: Outcome, times: Array) -> Array:
+        """Times as they are inside; those of plain numbers in the unit that the query says these have."""
+        unit = outcome.lane.time_unit
+        if unit is None:
+            return times
+        counted = self._counted(outcome)
+        if not counted.any():
+            return numbers_of(times, unit, whole=True)
+        return np.where(counted, times, numbers_of(np.where(counted, 0, times), unit, whole=True))
+
+    def _counted(self, outcome: Outcome) -> Array:
+        """Which ends are positions."""
+        lane = outcome.lane
+        return np.array([lane.order is None or self._on_counts(name) for name in lane.names])[outcome.window]
 
     def _on_counts(self, name: str | None) -> bool:
         window = self._query.named[name]

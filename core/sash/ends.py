@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from sash.epochs import check_step
 from sash.lanes import Lane
 from sash.output import POSITION, Output
 from sash.query import Query
@@ -31,23 +32,29 @@ def check_order(query: Query, lane: Lane, kind: Kind | None, typed: str, tick: i
     >>> check_order(query, query.lanes[0], "timestamp", "timestamp[us]", 1000)
     >>> check_order(query, query.lanes[0], "whole", "int64", 1)
     Traceback (most recent call last):
-    TypeError: column 'ts' is int64, but windows, watermark_delay or allowed_lateness are durations: cast it to a \
-timestamp, or give them as numbers, windows with on='ts'
+    TypeError: column 'ts' is int64, but windows, watermark_delay or allowed_lateness are durations: say what its \
+numbers are with time_unit=, such as 'ms', cast it to a timestamp, or give them as numbers, windows with on='ts'
     """
     says = f"column {lane.order!r} is {typed}"
     if kind is None:
         raise TypeError(f"{says}, which orders nothing: cast it to a timestamp, a date or a number")
     times = kind in ("timestamp", "date")
-    if lane.unit == "duration" and not times:
+    if lane.unit == "duration" and not times and lane.time_unit is None:
         raise TypeError(
-            f"{says}, but windows, watermark_delay or allowed_lateness are durations: cast it to a timestamp, or give "
-            f"them as numbers, windows with on={lane.order!r}"
+            f"{says}, but windows, watermark_delay or allowed_lateness are durations: say what its numbers are with "
+            f"time_unit=, such as 'ms', cast it to a timestamp, or give them as numbers, windows with on={lane.order!r}"
+        )
+    if times and lane.time_unit is not None:
+        raise TypeError(
+            f"{says}, which has a unit of its own: leave out time_unit={lane.time_unit!r}, which is for plain numbers"
         )
     if lane.unit == "number" and times:
         raise TypeError(
             f"{says}, but windows on={lane.order!r} or their delays are plain numbers: give them as durations such as "
             f"'10s', with time={lane.order!r} and without on="
         )
+    for step in Output(query).steps(lane) if kind == "whole" and lane.time_unit is not None else ():
+        check_step(step, lane.time_unit or "ns", f"{says}, whole numbers")
     for step in Output(query).steps(lane) if times else ():
         if step % tick:
             raise ValueError(

@@ -110,11 +110,10 @@ class KeyedOperator(KeyedState):
         if not len(frame):
             return np.zeros(0, np.int64)
         if order not in codecs:
-            codec = TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows)
+            codec = TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows, lane.time_unit)
             if codec is None:
                 return np.zeros(0, np.int64)
-            codec.check_unit(lane.unit, order)
-            codecs[order] = codec.for_steps(self._output.steps(lane))
+            codecs[order] = self._output.codec(lane, codec)
         return codecs[order].to_inside_array(frame[order], order, self._rows, frame.zone(order))
 
     def _table(self, frame: Frame, codecs: Mapping[str, TimeCodec], outcomes: Outcomes) -> Any:
@@ -145,9 +144,8 @@ class KeyedOperator(KeyedState):
             value = watermark.get(lane.order) if isinstance(watermark, Mapping) else watermark
             if lane.order is not None and value is not None:
                 if lane.order not in codecs:
-                    codec = TimeCodec.of(value, self._rows, lane.order)
-                    codec.check_unit(lane.unit, lane.order)
-                    codecs[lane.order] = codec.for_steps(self._output.steps(lane))
+                    codec = TimeCodec.of(value, self._rows, lane.order, lane.time_unit)
+                    codecs[lane.order] = self._output.codec(lane, codec)
                 marks.append((each, codecs[lane.order].to_inside(value, self._rows, lane.order)))
         return marks, codecs
 

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal
 
 from sash.durations import nanoseconds
 from sash.windows import Last, Session, TimeWindow, While, Window
 
-__all__ = ["Lane", "OwnWatermark", "lanes_of", "moves_watermark"]
+__all__ = ["Lane", "OwnWatermark", "TimeUnit", "lanes_of", "moves_watermark"]
 
+TimeUnit = Literal["s", "ms", "us", "ns"]
+"""What the plain numbers of a time column count since 1970."""
 OwnWatermark = bool | Collection[str]
 """Whether tuples move the watermark: in all lanes, in none, or in those of these columns and that of arrival."""
 
@@ -33,9 +35,17 @@ class Lane:
     delay: Any = 0
     lateness: Any = 0
     unit: Literal["duration", "number"] | None = None
+    time_unit: TimeUnit | None = None
+    """Of plain numbers that are compared with durations; None: numbers are no times."""
 
 
-def lanes_of(windows: Mapping[str | None, Window], time: str | None, delays: Any, latenesses: Any) -> tuple[Lane, ...]:
+def lanes_of(
+    windows: Mapping[str | None, Window],
+    time: str | None,
+    delays: Any,
+    latenesses: Any,
+    time_unit: TimeUnit | None = None,
+) -> tuple[Lane, ...]:
     """The lanes of named windows; what cannot be ordered is refused."""
     names: dict[str | None, list[str | None]] = {}
     for name, window in windows.items():
@@ -48,6 +58,11 @@ def lanes_of(windows: Mapping[str | None, Window], time: str | None, delays: Any
         if given is not None and not isinstance(given, Mapping) and set(names) == {None}:
             raise ValueError(f"{option}={given!r}: in the order of arrival nothing is late; name a time= column")
     lanes = tuple(_lane(order, of, windows, time, delays, latenesses) for order, of in names.items())
+    if time_unit is not None:
+        lanes = tuple(
+            replace(lane, time_unit=time_unit) if lane.order == time and lane.unit != "number" else lane
+            for lane in lanes
+        )
     for lane in lanes:
         for name in lane.names if lane.lateness else ():
             if isinstance(windows[name], While):
@@ -86,7 +101,8 @@ def _lane(
     if len(units) > 1:
         raise ValueError(
             f"column {order!r} is measured in durations and in plain numbers: give windows, watermark_delay and "
-            "allowed_lateness all in the unit of the column"
+            "allowed_lateness all as durations (with time_unit= if the column has plain numbers), or all as numbers in "
+            "the unit of the column"
         )
     delay, lateness = (_amount(option, value, order) for option, value in given.items())
     return Lane(order, tuple(names), delay, lateness, units.pop() if units else None)

@@ -160,15 +160,14 @@ class Operator(OperatorState):
             return None
         codec = self._codecs.get(order)
         if codec is None:
-            codec = TimeCodec.of(time, self._rows, order)
+            codec = TimeCodec.of(time, self._rows, order, each.lane.time_unit)
             self._adopt(each, codec)
         return codec.to_inside(time, self._rows, order)
 
     def _adopt(self, each: Engines, codec: TimeCodec) -> None:
         order = each.lane.order
         assert order is not None
-        codec.check_unit(each.lane.unit, order)
-        self._codecs = {**self._codecs, order: codec.for_steps(self._output.steps(each.lane))}
+        self._codecs = {**self._codecs, order: self._output.codec(each.lane, codec)}
 
     def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
         """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
@@ -200,7 +199,7 @@ class Operator(OperatorState):
             return np.zeros(0, np.int64)
         codec = self._codecs.get(order)
         if codec is None:
-            codec = TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows)
+            codec = TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows, each.lane.time_unit)
             if codec is None:
                 return np.zeros(0, np.int64)
             self._adopt(each, codec)

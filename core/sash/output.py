@@ -86,6 +86,13 @@ class Output:
         """What times of results can differ by: decides on the unit in which they are told."""
         return [step for name in lane.names for step in _steps(self._query.named[name])]
 
+    def codec(self, lane: Lane, codec: TimeCodec) -> TimeCodec:
+        """How the times of a lane are told, if its column holds such as ``codec`` tells; windows must fit them."""
+        assert lane.order is not None
+        codec.check_unit(lane.unit, lane.order)
+        codec.check_steps(self.steps(lane), lane.order)
+        return codec.for_steps(self.steps(lane))
+
     def row(self, lane: Lane, result: Result, codecs: Codecs) -> dict[str, Any]:
         """A result as a row."""
         return dict(zip(self._columns, self.values(lane, result, codecs), strict=True))
@@ -170,8 +177,12 @@ class Output:
             return times
         counted = np.array(positions)[outcome.window] if any(positions) else np.zeros(len(times), np.bool_)
         told = codecs[lane.order].from_inside_array(times[~counted] if any(positions) else times)
-        if told.dtype.kind == "i" or not (any(positions) or (told.dtype.kind == "M" and len(self._ends_of) > 1)):
-            return times if any(positions) else told
+        if not any(positions) and (told.dtype.kind != "M" or len(self._ends_of) == 1):
+            return told
+        if told.dtype.kind == "i":
+            whole = times.astype(np.int64)
+            whole[~counted] = told
+            return whole
         mixed = np.empty(len(times), object)
         mixed[counted] = times[counted].astype(np.int64)
         mixed[~counted] = frame.objects(told, lane.order)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.counts import Count
 from sash.aggregations.together import Together
 from sash.durations import as_duration
-from sash.lanes import Lane, lanes_of
+from sash.lanes import Lane, TimeUnit, lanes_of
 from sash.windows import ContextAware, ContextFree, Last, Session, Window
 
 __all__ = ["Query"]
@@ -30,6 +30,9 @@ class Query:
       reserved: rename a key column that is called so.
     - ``windows`` is one window, or several by name: they share slices, and results tell the name in ``window``.
     - ``time`` names the column that orders the tuples; without one they are taken in the order of their arrival.
+    - ``time_unit`` says what plain numbers in ``time`` are: "s", "ms", "us" or "ns" since 1970. Windows, delays and
+      lateness can then be durations; the ends of windows are numbers in that unit. Times that are timestamps have a
+      unit of their own and are refused with it.
     - ``watermark_delay`` is how much disorder to wait for: a duration, or a number where ``time`` (or the column that a
       window is ``on``) has plain numbers; with several such columns a mapping from them.
     - ``allowed_lateness`` is for how long a result can still be corrected, given likewise. With it results have a
@@ -38,7 +41,7 @@ class Query:
 
     >>> import sash
     >>> sash.Query(key="plug", windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts").lanes
-    (Lane(order='ts', names=(None,), delay=0, lateness=0, unit='duration'),)
+    (Lane(order='ts', names=(None,), delay=0, lateness=0, unit='duration', time_unit=None),)
     """
 
     windows: Window | Mapping[str, Window]
@@ -48,6 +51,7 @@ class Query:
     watermark_delay: Duration | Mapping[str, Duration] | None = None
     allowed_lateness: Duration | Mapping[str, Duration] | None = None
     algorithm: str = "auto"
+    time_unit: TimeUnit | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregates, Mapping) or not self.aggregates:
@@ -56,6 +60,10 @@ class Query:
             raise TypeError(f"key must be a column name, several, or None; got {self.key!r}")
         if self.time is not None and not isinstance(self.time, str):
             raise TypeError(f"time must be a column name or None; got {self.time!r}")
+        if self.time_unit is not None and self.time_unit not in get_args(TimeUnit):
+            raise ValueError(f"time_unit must be 's', 'ms', 'us' or 'ns', or None; got {self.time_unit!r}")
+        if self.time_unit is not None and self.time is None:
+            raise ValueError(f"time_unit={self.time_unit!r} says what the numbers of a column are: name it with time=")
         if not self.named:
             raise ValueError("windows must hold at least one window")
         for complaint in self._complaints():
@@ -110,7 +118,7 @@ class Query:
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """Its windows grouped by what orders them."""
-        return lanes_of(self.named, self.time, self.watermark_delay, self.allowed_lateness)
+        return lanes_of(self.named, self.time, self.watermark_delay, self.allowed_lateness, self.time_unit)
 
     @property
     def revises(self) -> bool:

@@ -43,7 +43,7 @@ def dump_query(query: Query) -> str:
     columns = "load"
     <BLANKLINE>
     """
-    options: Table = {"key": query.key, "time": query.time}
+    options: Table = {"key": query.key, "time": query.time, "time_unit": query.time_unit}
     for name in ("watermark_delay", "allowed_lateness"):
         given = getattr(query, name)
         options[name] = {k: _amount(v) for k, v in given.items()} if isinstance(given, Mapping) else _amount(given)

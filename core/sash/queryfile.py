@@ -3,6 +3,7 @@
 ```toml
 key = "plug"                      # a column, or several: ["house", "plug"]; none: leave it out
 time = "ts"                       # the event-time column; none: arrival order
+time_unit = "ms"                  # what plain numbers in it are: "s", "ms", "us", "ns"; timestamps: leave it out
 watermark_delay = "2s"            # a duration, a number, or by column: { ts = "2s", km = 0.5 }
 allowed_lateness = "10s"          # likewise
 algorithm = "auto"

@@ -18,7 +18,8 @@ __all__ = ["QueryFileError", "Reader"]
 Keys = tuple[str, ...]
 """The path of a key."""
 
-_KEYS = ("key", "time", "watermark_delay", "allowed_lateness", "algorithm", "window", "windows", "aggregates")
+_OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
+_KEYS = (*_OPTIONS, "window", "windows", "aggregates")
 _WINDOWS: dict[str, Callable[..., Window]] = {
     "sliding": sliding,
     "tumbling": tumbling,
@@ -61,6 +62,7 @@ class Reader:
         self.known((), content, _KEYS)
         self.typed(("key",), content, "a column name, or a list of them", str, list)
         self.typed(("time",), content, "a column name", str)
+        self.typed(("time_unit",), content, "'s', 'ms', 'us' or 'ns'", str)
         self.typed(("algorithm",), content, "a name", str)
         if ("window" in content) == ("windows" in content):
             where = ("windows",) if "windows" in content else ()
@@ -73,7 +75,7 @@ class Reader:
             windows = {name: self.window(("windows", name), table) for name, table in self.tables("windows", content)}
         else:
             windows = self.window(("window",), content["window"])
-        options = {name: content[name] for name in _KEYS[:5] if name in content}
+        options = {name: content[name] for name in _OPTIONS if name in content}
         try:
             return Query(windows=windows, aggregates=aggregates, **options)
         except (TypeError, ValueError) as error:

@@ -47,10 +47,8 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     """
     frame = columns_of(data, query.columns, nan)
     codes, distinct = factorize(frame, query.keys)
-    output, codecs = Output(query), dict(_codecs(query, frame))
-    for lane in query.lanes:
-        if lane.order in codecs:
-            codecs[lane.order] = codecs[lane.order].for_steps(output.steps(lane))
+    output = Output(query)
+    codecs = dict(_codecs(query, frame, output))
     final = query.using(allowed_lateness=None)
     lanes = plan(final, own_watermark=False).lanes
     with naming_rows(query, frame, codes):
@@ -58,13 +56,14 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     return output.table(frame, _by_key(outcomes), codecs, distinct)
 
 
-def _codecs(query: Query, frame: Frame) -> Iterator[tuple[str, TimeCodec]]:
+def _codecs(query: Query, frame: Frame, output: Output) -> Iterator[tuple[str, TimeCodec]]:
     for lane in query.lanes:
         if lane.order is not None and len(frame):
-            codec = TimeCodec.of_array(frame[lane.order], lane.order, frame.zone(lane.order))
+            codec = TimeCodec.of_array(
+                frame[lane.order], lane.order, frame.zone(lane.order), time_unit=lane.time_unit
+            )
             if codec is not None:
-                codec.check_unit(lane.unit, lane.order)
-                yield lane.order, codec
+                yield lane.order, output.codec(lane, codec)
 
 
 def _inside(lane: Lane, frame: Frame, codecs: dict[str, TimeCodec]) -> Array | None:

@@ -137,7 +137,7 @@ class SortedKeys:
         order, times = self.lane.order, None
         if order is not None:
             if self.codec is None:
-                self._adopt(TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows))
+                self._adopt(TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows, self.lane.time_unit))
             assert self.codec is not None
             times = self.codec.to_inside_array(frame[order], order, self._rows, frame.zone(order))
         columns = {
@@ -154,10 +154,8 @@ class SortedKeys:
         return frame[name].dtype.kind in "mM" and not chosen
 
     def _adopt(self, codec: TimeCodec | None) -> None:
-        order = self.lane.order
-        if codec is not None and order is not None:
-            codec.check_unit(self.lane.unit, order)
-            self.codec = codec.for_steps(Output(self.query).steps(self.lane))
+        if codec is not None:
+            self.codec = Output(self.query).codec(self.lane, codec)
 
 
 class _Columns:

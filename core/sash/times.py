@@ -1,6 +1,7 @@
 """The times of one column, outside as users have them and inside as the operator compares them.
 
-Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone; a plain number is itself.
+Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone; a plain number is itself,
+unless the query says of which unit it is (``time_unit``): then it is nanoseconds, too. A float is the nearest one.
 Outside it is what the user has: a number, a ``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or
 NumPy's ``datetime64`` of any unit, which is also how Arrow, pandas and polars columns get here. What came in decides
 what results look like: datetimes give datetimes of the same zone, an array in seconds gives an array in seconds.
@@ -17,6 +18,7 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
+from sash.epochs import check_step, nanoseconds_of, nanoseconds_since, numbers_of
 from sash.moments import (
     A_TIME,
     LEAST,
@@ -39,13 +41,16 @@ from sash.moments import (
 __all__ = ["TimeCodec"]
 
 Array = np.ndarray[Any, Any]
-Kind = Literal["number", "datetime", "date", "timestamp", "datetime64"]
+Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp", "datetime64"]
+"""Plain numbers; whole numbers and floats of a unit since 1970; timestamps of several kinds."""
 
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1)
 _SAYS = {
     "number": "plain numbers",
+    "epoch": "plain numbers",
+    "float-epoch": "plain numbers",
     "datetime": "datetimes",
     "date": "dates",
     "timestamp": "pandas Timestamps",
@@ -75,8 +80,13 @@ class TimeCodec:
     zone: str | None = None
 
     @staticmethod
-    def of(value: Any, row: int, column: str) -> TimeCodec:
-        """The codec of a column whose first value this is."""
+    def of(value: Any, row: int, column: str, time_unit: str | None = None) -> TimeCodec:
+        """The codec of a column whose first value this is; ``time_unit`` is what the query says that numbers are."""
+        if time_unit is not None and not isinstance(value, date | np.datetime64):
+            number = checked_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
+            return TimeCodec("float-epoch" if isinstance(number, float) else "epoch", time_unit)
+        if time_unit is not None:
+            _refuse_unit(f"column {column!r}, row {row}: {value!r} has", column, time_unit)
         if isinstance(value, np.datetime64):
             return TimeCodec("datetime64", unit_of(value.dtype, column))
         if type(value).__name__ == "NaTType":
@@ -90,22 +100,28 @@ class TimeCodec:
         return TimeCodec("number")
 
     @staticmethod
-    def of_array(array: Array, column: str, zone: str | None = None, row: int = 0) -> TimeCodec | None:
+    def of_array(
+        array: Array, column: str, zone: str | None = None, row: int = 0, time_unit: str | None = None
+    ) -> TimeCodec | None:
         """The codec of a column that this is the first batch of; None if it is empty and of no particular type.
 
         ``zone`` is that of the column the array was made from: the array itself is in UTC then.
         """
         if array.dtype.kind == "M":
+            if time_unit is not None:
+                _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", column, time_unit)
             return TimeCodec("datetime64", unit_of(array.dtype, column), zone)
         if array.dtype.kind == "O":
-            return TimeCodec.of(value_at(array, 0), row, column) if len(array) else None
+            return TimeCodec.of(value_at(array, 0), row, column, time_unit) if len(array) else None
         checked_dtype(array, column)
+        if time_unit is not None:
+            return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
         return TimeCodec("number")
 
     @property
     def is_number(self) -> bool:
         """Whether times are plain numbers, not timestamps."""
-        return self.kind == "number"
+        return self.kind in ("number", "epoch", "float-epoch")
 
     @property
     def text(self) -> str:
@@ -126,10 +142,11 @@ class TimeCodec:
 
     def check_unit(self, unit: Literal["duration", "number"] | None, column: str) -> None:
         """Refuse a column of numbers for windows given as durations, and the other way round (see :class:`Lane`)."""
-        if unit == "duration" and self.is_number:
+        if unit == "duration" and self.kind == "number":
             raise ValueError(
                 f"column {column!r} holds plain numbers, but windows, watermark_delay or allowed_lateness are "
-                f"durations: give them as numbers in the column's unit, windows with on={column!r}, as in "
+                f"durations: say what the numbers are, as in sash.Query(…, time={column!r}, time_unit='ms'), or give "
+                f"durations as numbers in the column's unit, windows with on={column!r}, as in "
                 f"sash.sliding(range=3600, slide=60, on={column!r})"
             )
         if unit == "number" and not self.is_number:
@@ -141,9 +158,14 @@ class TimeCodec:
 
     def for_steps(self, steps: Iterable[int]) -> TimeCodec:
         """The codec whose unit also tells times that are these steps of nanoseconds (slides, gaps) apart."""
-        if self.unit is None:
+        if self.unit is None or self.is_number:
             return self
         return replace(self, unit=unit_for(np.array([*steps, 0], dtype=np.int64), self.unit))
+
+    def check_steps(self, steps: Iterable[int], column: str) -> None:
+        """Refuse windows, these steps of nanoseconds apart, whose ends a column of whole numbers cannot tell."""
+        for step in steps if self.kind == "epoch" else ():
+            check_step(step, self.unit or "ns", f"column {column!r} holds whole numbers")
 
     def to_inside(self, value: Any, row: int, column: str) -> Any:
         """A time of a row as it is inside."""
@@ -151,6 +173,8 @@ class TimeCodec:
             if (type(value) is int and LEAST <= value <= MOST) or (type(value) is float and isfinite(value)):
                 return value
             return checked_number(value, row, column, "a plain number, as before")
+        if self.is_number:
+            return nanoseconds_since(value, self.unit or "ns", row, column)
         if isinstance(value, np.datetime64):
             return int(self.to_inside_array(np.array([value]), column, row)[0])
         if type(value).__name__ == "NaTType" or value is None:
@@ -178,16 +202,23 @@ class TimeCodec:
             array = array.data
         if array.dtype.kind == "O":
             inside = [self.to_inside(plain(value), row + i, column) for i, value in enumerate(array)]
-            return np.array(inside, dtype=None if inside and self.is_number else np.int64)
+            return np.array(inside, dtype=None if inside and self.kind == "number" else np.int64)
         if (array.dtype.kind == "M") == self.is_number or (zone is not None and self.zone is None):
             self._refuse(value_at(array, 0) if len(array) else array.dtype, row, column)
-        return ticks(array, column, row) if array.dtype.kind == "M" else numbers(array, column, row)
+        if array.dtype.kind == "M":
+            return ticks(array, column, row)
+        if self.kind == "number":
+            return numbers(array, column, row)
+        return nanoseconds_of(array, self.unit or "ns", column, row)
 
     def from_inside(self, value: Any) -> Any:
         """A time of a result row as users have it; a date's is a datetime if windows are of parts of days."""
         if self.kind == "number":
             return value
         value = int(value)
+        if self.is_number:
+            whole, rest = divmod(value, STEPS[self.unit or "ns"])
+            return whole if self.kind == "epoch" and not rest else whole + rest / STEPS[self.unit or "ns"]
         if self.kind == "datetime":
             return _moment(value, self.zone)
         if self.kind == "datetime64" and self.zone is None:
@@ -208,6 +239,8 @@ class TimeCodec:
         """
         if self.kind == "number":
             return array
+        if self.is_number:
+            return numbers_of(array, self.unit or "ns", whole=self.kind == "epoch")
         if (self.zone is not None and self.kind != "datetime64") or self.kind == "timestamp":
             objects = np.empty(len(array), object)
             objects[:] = [self.from_inside(value) for value in array.tolist()]
@@ -221,6 +254,10 @@ class TimeCodec:
             f"column {column!r}, row {row}: expected {_SAYS[self.kind]}{zone}, as before; "
             f"got {value!r} of type {type(value).__name__}"
         )
+
+
+def _refuse_unit(says: str, column: str, time_unit: str) -> NoReturn:
+    raise TypeError(f"{says} a unit of its own: leave out time_unit={time_unit!r}, which is for plain numbers")
 
 
 @lru_cache(maxsize=4096)  # windows end at the same times for all keys, and begin where others ended

@@ -12,8 +12,8 @@
 Numbers and booleans are arrays of their type, masked where there are nulls; timestamps are ``datetime64`` (in UTC, if
 the column has a zone, which is remembered), null as NaT; text, decimals and nested values are objects, null as None.
 NaN in a column of floats is a number that is not one, not a null, except in pandas: NumPy's floats and objects have no
-other null there (``nan="value"`` has it otherwise); columns of its nullable types and of Arrow's have one. No library is imported here: data of its kind is
-there only after someone else has imported it.
+other null there (``nan="value"`` has it otherwise); columns of its nullable types and of Arrow's have one. No library
+is imported here: data of its kind is there only after someone else has imported it.
 """
 
 from sash.frames.frame import Frame, columns_of

@@ -66,7 +66,7 @@ def array(column: Any, nan: Nan = "null") -> Array:
     if number is not None and number.kind in "biuf":
         return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
     found = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
-    if nan == "value" and kind == object:
+    if nan == "value" and kind == np.dtype(object):
         nulls &= ~np.fromiter(map(_is_nan, found), np.bool_, len(found))
     found[nulls] = None
     return found

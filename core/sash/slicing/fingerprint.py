@@ -7,7 +7,7 @@ that a query still fits its state after a function was mended; that it means the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from hashlib import blake2b
@@ -31,17 +31,20 @@ class Fingerprint:
     windows: dict[str | None, tuple[str, bytes]]
     lanes: dict[str, Any]
     values: tuple[str, ...]
+    time_units: dict[str, str] = field(default_factory=dict)
+    """What the numbers of a lane's column are, if that is said: written only then, as older versions do not know it."""
 
     def to_bytes(self) -> bytes:
         """O(number of aggregates and windows)."""
-        return dumps((self.aggregates, self.windows, self.lanes, self.values))
+        content = (self.aggregates, self.windows, self.lanes, self.values)
+        return dumps((*content, self.time_units) if self.time_units else content)
 
     @staticmethod
     def from_bytes(data: bytes) -> Fingerprint:
         """The reverse of :meth:`to_bytes`; a ValueError if it was not written by it."""
         content = loads(data)
-        kinds = (dict, dict, dict, tuple)
-        if not isinstance(content, tuple) or tuple(map(type, content)) != kinds:
+        kinds = (dict, dict, dict, tuple, dict)
+        if not isinstance(content, tuple) or tuple(map(type, content)) not in (kinds, kinds[:4]):
             raise ValueError("these bytes are not the fingerprint of a query")
         return Fingerprint(*content)
 
@@ -60,6 +63,7 @@ def fingerprint(query: Query) -> bytes:
         {name: (orders[name], _hash(window)) for name, window in query.named.items()},
         {lane.order or "": lane.lateness for lane in query.lanes},
         query.values,
+        {lane.order or "": lane.time_unit for lane in query.lanes if lane.time_unit is not None},
     ).to_bytes()
 
 
@@ -91,6 +95,9 @@ def compatible(old: bytes, new: bytes) -> str | None:
             )
             return f"{named}{order} than in the saved state: under another name it would begin anew"
     for lane in was.lanes.keys() & now.lanes.keys():
+        units = [of.time_units.get(lane) for of in (was, now)]
+        if units[0] != units[1]:
+            return f"time_unit is {units[1]!r}, in the saved state it is {units[0]!r}"
         if now.lanes[lane] > was.lanes[lane]:
             return (
                 f"allowed_lateness for column {lane!r} is more than in the saved state, where it is {was.lanes[lane]}"
@@ -117,7 +124,7 @@ def _described(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(_described, value))
     if is_dataclass(value):
-        compared = {field.name: getattr(value, field.name) for field in fields(value) if field.compare}
+        compared = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
         return (_name(type(value)), _described(compared))
     if type(value).__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
         return (_name(type(value)), _described(dict(sorted(getattr(value, "__dict__", {}).items()))))

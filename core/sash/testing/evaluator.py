@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,8 @@ class _Lane:
     late_corrected: int = 0
     kind: Any = None
     """A time as the user gave it."""
+    time_unit: str | None = None
+    """What plain numbers are."""
 
 
 class Evaluator:
@@ -89,6 +92,8 @@ class Evaluator:
         self.query = query
         self.rows: list[Row] = []
         self.lanes = {lane.order: _Lane(lane.order, lane.delay, lane.lateness) for lane in query.lanes}
+        for lane in query.lanes:
+            self.lanes[lane.order].time_unit = lane.time_unit
         for name, window in query.named.items():
             self._lane_of(window).asked[name] = _Asked(window)
         self._places = list(query.named)
@@ -133,7 +138,7 @@ class Evaluator:
             lane.tuples.append(Tuple(arrival, arrival))
             lane.watermark = arrival + 1
             return
-        time = _inside(row[lane.order])
+        time = _inside(row[lane.order], lane.time_unit)
         lane.kind = row[lane.order]
         if time < lane.watermark - lane.lateness:
             lane.late_dropped += 1
@@ -149,7 +154,7 @@ class Evaluator:
             given = watermark.get(lane.order) if isinstance(watermark, Mapping) else watermark
             if lane.order is not None and given is not None:
                 lane.kind = given
-                lane.watermark = max(lane.watermark, _inside(given))
+                lane.watermark = max(lane.watermark, _inside(given, lane.time_unit))
                 results += self._emit(lane)
         return results
 
@@ -208,7 +213,7 @@ class Evaluator:
     def _result(self, lane: _Lane, name: str | None, found: Complete, revision: int) -> dict[str, Any]:
         extent = [found.start, found.end]
         if not found.counted:
-            extent = [_outside(edge, lane.kind) for edge in extent]
+            extent = [_outside(edge, lane.kind, lane.time_unit) for edge in extent]
         said = {"window": name, "window_start": extent[0], "window_end": extent[1], "revision": revision}
         said |= self._aggregates(found.tuples)
         return {column: said[column] for column in self.query.results if column not in self.query.keys}
@@ -229,8 +234,13 @@ def _value(aggregation: Aggregation, row: Row) -> Any:
 _EPOCH = datetime(1970, 1, 1)
 
 
-def _inside(time: Any) -> Any:
+_NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def _inside(time: Any, time_unit: str | None) -> Any:
     """Nanoseconds since 1970, or the plain number that it is."""
+    if time_unit is not None:
+        return round(Fraction(time) * _NANOSECONDS[time_unit])
     if isinstance(time, datetime):
         return (time - _EPOCH.replace(tzinfo=time.tzinfo)) // timedelta(microseconds=1) * 1000
     if isinstance(time, np.datetime64):
@@ -238,8 +248,11 @@ def _inside(time: Any) -> Any:
     return time
 
 
-def _outside(time: Any, kind: Any) -> Any:
+def _outside(time: Any, kind: Any, time_unit: str | None) -> Any:
     """As the user gives times."""
+    if time_unit is not None:
+        number = Fraction(time, _NANOSECONDS[time_unit])
+        return float(number) if isinstance(kind, float) else int(number)
     if isinstance(kind, datetime):
         return _EPOCH.replace(tzinfo=kind.tzinfo) + timedelta(microseconds=time // 1000)
     if isinstance(kind, np.datetime64):
