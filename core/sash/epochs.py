@@ -28,28 +28,35 @@ def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
     """
     step = STEPS[unit]
     if isinstance(value, Fraction):
-        inside = math.floor(value * step)
-    else:
-        value = checked_number(value, row, column, f"a plain number of {_UNITS[unit]}")
-        whole = math.floor(value)
-        inside = whole * step + (round((value - whole) * step) if isinstance(value, float) else 0)
-    if not LEAST <= inside <= MOST:
+        return max(LEAST, min(MOST, math.floor(value * step)))
+    value = checked_number(value, row, column, f"a plain number of {_UNITS[unit]}")
+    whole, limit = math.floor(value), MOST // step
+    if isinstance(value, float):
+        if not -limit < whole < limit:
+            _refuse_far(value, unit, row, column)
+        return whole * step + round((value - whole) * step)
+    if not -limit <= whole <= limit:
         _refuse_far(value, unit, row, column)
-    return inside
+    return whole * step
 
 
 def nanoseconds_of(array: Array, unit: str, column: str, row: int) -> Array:
     """A column of numbers of ``unit`` in nanoseconds. O(n)."""
     array, step = numbers(array, column, row), STEPS[unit]
-    whole = np.floor(array) if array.dtype.kind == "f" else array
-    if step == 1 and array.dtype.kind == "i":
-        return array
     limit = MOST // step
-    if len(whole) and not -limit <= (least := whole.min()) <= (most := whole.max()) <= limit - (array is not whole):
-        at = int(whole.argmin() if least < -limit else whole.argmax())
+    if array.dtype.kind == "i":
+        if step > 1 and len(array):
+            _check_range(array, (array < -limit) | (array > limit), unit, row, column)
+        return array * step if step > 1 else array
+    whole = np.floor(array)
+    _check_range(array, ~((whole > -limit) & (whole < limit)), unit, row, column)
+    return whole.astype(np.int64) * step + np.rint((array - whole) * step).astype(np.int64)
+
+
+def _check_range(array: Array, far: Array, unit: str, row: int, column: str) -> None:
+    if far.any():
+        at = int(far.argmax())
         _refuse_far(array[at], unit, row + at, column)
-    inside = whole.astype(np.int64, copy=False) * step
-    return inside if array is whole else inside + np.rint((array - whole) * step).astype(np.int64)
 
 
 def numbers_of(array: Array, unit: str, whole: bool) -> Array:

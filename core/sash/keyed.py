@@ -143,10 +143,12 @@ class KeyedOperator(KeyedState):
             lane = each.planned.lane
             value = watermark.get(lane.order) if isinstance(watermark, Mapping) else watermark
             if lane.order is not None and value is not None:
-                if lane.order not in codecs:
-                    codec = TimeCodec.of(value, self._rows, lane.order, lane.time_unit)
+                codec, adopted = codecs.get(lane.order), False
+                if codec is None:
+                    codec, adopted = TimeCodec.of_watermark(value, self._rows, lane.order, lane.time_unit)
+                if adopted:
                     codecs[lane.order] = self._output.codec(lane, codec)
-                marks.append((each, codecs[lane.order].to_inside(value, self._rows, lane.order)))
+                marks.append((each, codec.to_inside(value, self._rows, lane.order)))
         return marks, codecs
 
     def close(self, like: Any = None) -> Any:

@@ -257,11 +257,22 @@ class Operator(OperatorState):
                 order = each.lane.order
                 value = watermark.get(order) if isinstance(watermark, Mapping) else watermark
                 if order is not None and value is not None:
-                    marks.append((each, self._inside(each, value)))
+                    marks.append((each, self._mark(each, value)))
             return self._advance(marks, made)
         except BaseException:
             self._codecs = codecs  # a watermark that was refused has not told what times are like
             raise
+
+    def _mark(self, each: Engines, watermark: Any) -> Any:
+        """A watermark as it is inside."""
+        order = each.lane.order
+        assert order is not None
+        codec = self._codecs.get(order)
+        if codec is None:
+            codec, adopted = TimeCodec.of_watermark(watermark, self._rows, order, each.lane.time_unit)
+            if adopted:
+                self._adopt(each, codec)
+        return codec.to_inside(watermark, self._rows, order)
 
     def close(self) -> list[Row]:
         """The end of the input: the results of all windows that are complete when nothing comes any more."""

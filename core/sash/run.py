@@ -59,9 +59,7 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
 def _codecs(query: Query, frame: Frame, output: Output) -> Iterator[tuple[str, TimeCodec]]:
     for lane in query.lanes:
         if lane.order is not None and len(frame):
-            codec = TimeCodec.of_array(
-                frame[lane.order], lane.order, frame.zone(lane.order), time_unit=lane.time_unit
-            )
+            codec = TimeCodec.of_array(frame[lane.order], lane.order, frame.zone(lane.order), time_unit=lane.time_unit)
             if codec is not None:
                 yield lane.order, output.codec(lane, codec)
 

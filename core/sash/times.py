@@ -118,6 +118,16 @@ class TimeCodec:
             return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
         return TimeCodec("number")
 
+    @staticmethod
+    def of_watermark(value: Any, row: int, column: str, time_unit: str | None) -> tuple[TimeCodec, bool]:
+        """The codec for a watermark that comes before any row, and whether rows are to be told by it, too.
+
+        Whether the column holds whole numbers or floats a watermark does not tell.
+        """
+        if time_unit is not None:
+            return TimeCodec("epoch", time_unit), False
+        return TimeCodec.of(value, row, column), True
+
     @property
     def is_number(self) -> bool:
         """Whether times are plain numbers, not timestamps."""

@@ -172,6 +172,21 @@ def test_a_timer_and_the_newest_time_are_numbers_too() -> None:
     assert keyed.advance(120)["window_end"] == [120]
 
 
+@pytest.mark.parametrize("mark", [1, Fraction(3, 2), 0.5])
+def test_a_watermark_before_any_row_does_not_tell_what_rows_hold(mark: Any) -> None:
+    query = query_of("s", windows=sash.tumbling("1500ms"))
+    op, keyed = sash.Operator(query), KeyedOperator(query)
+    assert op.advance(mark) == [] and keyed.advance(mark)["n"] == []
+    op = sash.Operator.restore(query, op.snapshot())
+    op.process({"k": 1, "ts": 3.25, "x": 1})
+    assert [(row["window_start"], row["window_end"]) for row in op.close()] == [(3.0, 4.5)]
+    keyed = KeyedOperator.restore(query, keyed.snapshot())
+    keyed.process_batch({"k": [1], "ts": [3.25], "x": [1]})
+    assert keyed.close()["window_end"] == [4.5]
+    with pytest.raises(TypeError, match="column 'ts', row 0: expected a plain number of seconds"):
+        sash.Operator(query).advance(datetime(2020, 1, 1))
+
+
 def test_whole_numbers_and_floats_may_alternate_in_rows() -> None:
     op = sash.Operator(query_of("s", key=None, windows=sash.session("2s")))
     results = [result for ts in (1, 1.5, 10) for result in op.process({"ts": ts, "x": 1})]
@@ -196,7 +211,7 @@ def test_numbers_with_durations_name_the_remedy() -> None:
     query = query_of(None, key=None)
     with pytest.raises(ValueError, match=r"column 'ts' holds plain numbers, .* time='ts', time_unit='ms'"):
         sash.run(query, {"ts": [1], "x": [1]})
-    with pytest.raises(TypeError, match="column 'ts' is int64, .* time_unit=, such as 'ms'"):
+    with pytest.raises(TypeError, match=r"column 'ts' is int64, .* time_unit=, such as 'ms'"):
         check_order(query, query.lanes[0], "whole", "int64", 1)
 
 
@@ -224,7 +239,10 @@ def test_ends_that_whole_numbers_cannot_tell_are_refused_and_floats_tell_them() 
     assert sash.run(query, {"ts": [1.0, 2.0], "x": [1, 1]})["window_start"] == [0.0, 1.5]
 
 
-@pytest.mark.parametrize(("value", "unit"), [(2**62, "ms"), (-(2**62), "us"), (1e300, "s"), (-1e12, "s")])
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [(2**62, "ms"), (-(2**62), "us"), (1e300, "s"), (-1e12, "s"), (2.0**63, "ns"), (-(2.0**63), "ns")],
+)
 def test_times_that_are_out_of_range(value: Any, unit: str) -> None:
     query = query_of(unit, key=None, windows=sash.tumbling("1h"))
     words = f"column 'ts', row 1: .* is out of range: .* is time_unit='{unit}' right"
@@ -274,7 +292,7 @@ def test_a_query_file_has_it_too() -> None:
     text = sash.dump_query(query)
     with pytest.raises(QueryFileError, match="line 3: time_unit must be 's', 'ms', 'us' or 'ns', or None; got 'week'"):
         parse_query(text.replace('"us"', '"week"'))
-    with pytest.raises(QueryFileError, match="line 3: time_unit must be .*; got 5"):
+    with pytest.raises(QueryFileError, match=r"line 3: time_unit must be .*; got 5"):
         parse_query(text.replace('"us"', "5"))
 
 

@@ -75,8 +75,9 @@ def with_watermarks(
     if clock.column is None:
         raise ValueError("the query has no time= that orders a window: there is nothing to make watermarks of")
     (lane,) = [lane for lane in query.lanes if lane.order == clock.column]
-    delay = -(-lane.delay // (1 if clock.kind == "number" else 10**6))
-    strategy = jvm().ColumnWatermarks(source.columns([clock.column]), int(delay), every_record)
+    plain = clock.kind == "number" and clock.unit is None  # milliseconds, and so is the delay
+    delay = -(-lane.delay // (1 if plain else 10**6))
+    strategy = jvm().ColumnWatermarks(source.columns([clock.column]), int(delay), every_record, clock.tick)
     return DataStream(stream._j_data_stream.assignTimestampsAndWatermarks(strategy))
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
+from sash.moments import STEPS
 from sash_flink.schema import find
 
 __all__ = ["END", "NEVER", "Clock", "milliseconds"]
@@ -32,6 +34,8 @@ class Clock:
 
     column: str | None
     kind: Literal["instant", "local", "date", "number"] = "number"
+    unit: int | None = None
+    """How many nanoseconds a number in it counts, if the query says so; None: milliseconds, as Flink's own times."""
 
     @staticmethod
     def of(query: Query, schema: pa.Schema) -> Clock:
@@ -41,7 +45,15 @@ class Clock:
         kind = find(schema, query.time)
         if pa.types.is_timestamp(kind):
             return Clock(query.time, "instant" if kind.tz else "local")
-        return Clock(query.time, "date" if pa.types.is_date(kind) else "number")
+        if pa.types.is_date(kind):
+            return Clock(query.time, "date")
+        (lane,) = [lane for lane in query.lanes if lane.order == query.time]
+        return Clock(query.time, "number", None if lane.time_unit is None else STEPS[lane.time_unit])
+
+    @property
+    def tick(self) -> int:
+        """How many nanoseconds a number in it counts."""
+        return 10**6 if self.unit is None else self.unit
 
     def others(self, query: Query) -> list[str]:
         """The columns whose watermarks only their own tuples can move."""
@@ -54,11 +66,24 @@ class Clock:
     def moment(self, milliseconds: int) -> Any:
         """A time as values of the column are."""
         if self.kind == "number":
-            return milliseconds
+            return self._number(milliseconds)
         milliseconds = max(min(milliseconds, _FARTHEST), -_FARTHEST)
         if self.kind == "date":
             return date(1970, 1, 1) + timedelta(milliseconds // 86_400_000)
         return (_EPOCH_UTC if self.kind == "instant" else _EPOCH) + timedelta(milliseconds=milliseconds)
+
+    def _number(self, milliseconds: int) -> int | Fraction:
+        if self.unit is None:
+            return milliseconds
+        number = Fraction(max(min(milliseconds, _FARTHEST), -_FARTHEST) * 10**6, self.unit)
+        return int(number) if number.denominator == 1 else number
+
+    def milliseconds(self, at: Any) -> int:
+        """A time of the column in milliseconds since 1970, rounded up; a number of another unit never too late."""
+        if self.unit is None:
+            return milliseconds(at)
+        exact = Fraction(at) * self.unit / 10**6
+        return math.floor(exact) if isinstance(at, float) else math.ceil(exact)  # floats may lie behind the true end
 
     def timer(self, at: Any, watermark: int) -> int | None:
         """When Flink is to call, if a window may become complete at this time; None: it need not."""
@@ -66,7 +91,7 @@ class Clock:
             return None
         if isinstance(at, float) and math.isinf(at):
             return max(watermark + 1, -_FARTHEST)
-        return max(milliseconds(at) - 1, watermark + 1)
+        return max(self.milliseconds(at) - 1, watermark + 1)
 
 
 @lru_cache(maxsize=1)  # many keys are told of one watermark after the other

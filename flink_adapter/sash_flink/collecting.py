@@ -26,7 +26,7 @@ def packed_for_client(stream: DataStream) -> tuple[Any, pa.Schema]:
     """The stream's rows as record batches, a stream of the JVM's, and their columns."""
     source = Source(stream)
     names = to_jarray(get_gateway().jvm.int, [0])
-    operator = jvm().PackOperator(source.columns(source.names), 0, names, 10_000, 100, -1)
+    operator = jvm().PackOperator(source.columns(source.names), 0, names, 10_000, 100, -1, 10**6)
     j_type = Types.ROW([Types.INT(), BYTES]).get_java_type_info()
     return transformed(source.stream._j_data_stream, "sash: collect", j_type, operator), source.schema
 

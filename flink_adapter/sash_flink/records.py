@@ -10,7 +10,7 @@ from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Operator, Query
 from sash.ends import POSITION, ends_in
-from sash_flink.clock import END, milliseconds
+from sash_flink.clock import END
 from sash_flink.function import StatefulFunction
 from sash_flink.javatimes import in_threads
 from sash_flink.keeping import Live
@@ -110,7 +110,7 @@ class WindowOperatorFunction(StatefulFunction):
     def _silent(self, live: Live) -> int | None:
         """The watermark at which the key is to be forgotten; None: it is not."""
         newest = None if self.ttl is None else live.op.newest
-        return None if newest is None or self.ttl is None else milliseconds(newest) + self.ttl + 1
+        return None if newest is None or self.ttl is None else self.clock.milliseconds(newest) + self.ttl + 1
 
     def taken(self, live: Live, records: Any) -> list[Any]:
         """What comes out when a record comes in."""

@@ -49,13 +49,15 @@ def packed(job: Job) -> Results:
     buckets = options.buckets if query.keys else 1
     gateway = get_gateway()
     names = to_jarray(gateway.jvm.int, pipeline.bucket_names(buckets, most))
+    clock = Clock.of(query, read)
     pack = jvm().PackOperator(
         source.columns(read.names),
         len(query.keys),
         names,
         options.max_rows,
         -1 if work["bounded"] else latency,
-        read.get_field_index(Clock.of(query, read).column or ""),
+        read.get_field_index(clock.column or ""),
+        clock.tick,
     )
     j_int, j_bytes = Types.INT().get_java_type_info(), BYTES.get_java_type_info()
     j_packed = Types.ROW([Types.INT(), BYTES]).get_java_type_info()

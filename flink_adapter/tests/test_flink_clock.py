@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta, timezone
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,19 @@ def test_a_timer_is_set_to_the_last_time_before_a_window_is_complete() -> None:
     assert clock.timer(INSTANT, 0) == 1_709_294_399_999
     assert clock.timer(INSTANT, 1_709_294_400_000) == 1_709_294_400_001, "but not to one that is over"
     assert clock.timer(None, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("unit", "number"), [(10**9, Fraction(3, 2)), (10**6, 1500), (10**3, 1_500_000), (1, 15 * 10**8)]
+)
+def test_numbers_of_a_unit_are_converted(unit: int, number: Any) -> None:
+    clock = Clock("t", "number", unit)
+    assert clock.mark(1499) == {"t": number}
+    assert clock.timer(number, 0) == 1499
+    assert clock.timer(float(number), 0) == 1499
+    assert clock.moment(NEVER) * unit > -(2**63), "no time is out of range"
+
+
+def test_numbers_of_no_unit_are_milliseconds() -> None:
+    assert Clock("t").mark(1499) == {"t": 1500}
+    assert Clock("t").timer(1500, 0) == 1499

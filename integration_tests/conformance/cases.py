@@ -147,6 +147,15 @@ def case(name: str, windows: Any, times: Sequence[float], aggregates: Any = None
     return Case(name, sash.Query(windows=windows, aggregates=aggregates or SUMS, **options), SCHEMA, stream(times))
 
 
+def numbered(name: str, unit: Any, kind: str, windows: Any, times: Sequence[float], **more: Any) -> Case:
+    """The same with times that are plain numbers of a unit since 1970."""
+    size = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    made: Any = int if kind == "long" else float
+    rows = [row | {"ts": made(row["ts"].timestamp() * size)} for row in stream(times)]
+    options = {"time": "ts", "time_unit": unit, "key": "k"} | more
+    return Case(name, sash.Query(windows=windows, aggregates=SUMS, **options), SCHEMA | {"ts": kind}, rows)
+
+
 @dataclass(frozen=True)
 class Doubling(ContextFree):
     """A user's own: windows that double in length, on counts."""
@@ -238,6 +247,10 @@ CASES = [
     case("time-disorder-in-order-of-time", sash.tumbling("10s"), DISORDER, ORDERED, watermark_delay="3s"),
     case("time-late", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
     case("time-too-late", sash.tumbling("10s"), LATE, watermark_delay="2s"),
+    numbered("numbers-of-seconds", "s", "long", sash.sliding("10s", "4s"), DISORDER, watermark_delay="3s"),
+    numbered("numbers-of-milliseconds", "ms", "long", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
+    numbered("numbers-of-microseconds", "us", "long", sash.session("5s"), DISORDER, watermark_delay="3500ms"),
+    numbered("floats-of-seconds", "s", "double", sash.tumbling("2500ms"), DISORDER, watermark_delay="3s"),
     case("session", sash.session("5s"), DISORDER, watermark_delay="3s"),
     case("session-late", sash.session("4s"), LATE, SUMS | ORDERED, allowed_lateness="12s", watermark_delay="1s"),
     case("count", sash.sliding(5, 2), IN_ORDER, SUMS | ORDERED),

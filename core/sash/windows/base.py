@@ -19,7 +19,7 @@ class ContextFree(ABC):
 
     A subclass says where edges are; it must be immutable and picklable. It is on time, or on another column that
     advances if it has an ``on``, or on counts with ``measure = "count"``. Times are what the column has if it has plain
-    numbers, else nanoseconds since 1970.
+    numbers, else, or if the query has a ``time_unit``, nanoseconds since 1970.
 
     >>> import sash
     >>> class Office(sash.windows.ContextFree):

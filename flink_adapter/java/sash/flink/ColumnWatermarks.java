@@ -19,12 +19,14 @@ public final class ColumnWatermarks implements WatermarkStrategy<Object> {
     private final Columns columns;
     private final long delay;
     private final boolean each;
+    private final long tick;
 
-    /** The time is the only one of the columns. */
-    public ColumnWatermarks(Columns columns, long delay, boolean each) {
+    /** The time is the only one of the columns; if it is a number, one of so many nanoseconds. */
+    public ColumnWatermarks(Columns columns, long delay, boolean each, long tick) {
         this.columns = columns;
         this.delay = delay;
         this.each = each;
+        this.tick = tick;
     }
 
     @Override
@@ -32,7 +34,7 @@ public final class ColumnWatermarks implements WatermarkStrategy<Object> {
         columns.open(Thread.currentThread().getContextClassLoader());
         LogicalType type = columns.type.getTypeAt(0);
         return (row, before) -> {
-            Long time = Columns.millis(columns.get(row, 0), type);
+            Long time = Columns.millis(columns.get(row, 0), type, tick);
             return time == null ? Long.MIN_VALUE : time; // a row without a time is rejected later
         };
     }

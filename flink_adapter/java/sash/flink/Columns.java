@@ -19,6 +19,7 @@ import org.apache.flink.types.Row;
 /** Some columns of rows, whatever the rows are: Flink's rows, tuples, or the rows of tables as they are inside. */
 public final class Columns implements Serializable {
     private static final long serialVersionUID = 1L;
+    private static final long MILLISECOND = 1_000_000;
 
     final RowType type;
     private final int[] places;
@@ -93,8 +94,13 @@ public final class Columns implements Serializable {
         return value instanceof DecimalData ? ((DecimalData) value).toBigDecimal().hashCode() : value == null ? 1 : value.hashCode();
     }
 
-    /** A time in milliseconds, as Flink has it: of timestamps, dates (days), and numbers, which are taken as they are. */
+    /** A time in milliseconds, as Flink has it: of timestamps, dates (days), and numbers, which are milliseconds. */
     static Long millis(Object value, LogicalType type) {
+        return millis(value, type, MILLISECOND);
+    }
+
+    /** The same, rounded down, where numbers are {@code tick} nanoseconds each. */
+    static Long millis(Object value, LogicalType type, long tick) {
         if (value instanceof TimestampData) {
             return ((TimestampData) value).getMillisecond();
         }
@@ -105,8 +111,18 @@ public final class Columns implements Serializable {
             return ((Instant) value).toEpochMilli();
         }
         if (value instanceof Double || value instanceof Float) {
-            return (long) Math.floor(((Number) value).doubleValue());
+            double number = ((Number) value).doubleValue();
+            return (long) Math.floor(tick == MILLISECOND ? number : number * tick / MILLISECOND);
         }
-        return value instanceof Number ? ((Number) value).longValue() : null;
+        return value instanceof Number ? (Long) millis(((Number) value).longValue(), tick) : null;
+    }
+
+    private static long millis(long number, long tick) {
+        if (tick <= MILLISECOND) {
+            return Math.floorDiv(number, MILLISECOND / tick);
+        }
+        long factor = tick / MILLISECOND;
+        long farthest = Long.MAX_VALUE / factor; // a row of such a time is rejected later
+        return Math.max(-farthest, Math.min(farthest, number)) * factor;
     }
 }

@@ -37,6 +37,7 @@ public final class PackOperator extends AbstractStreamOperator<Row>
     private final int maxRows;
     private final long latency;
     private final int time;
+    private final long tick;
     private transient Pack[] packs;
     private transient BufferAllocator allocator;
     private transient boolean timed;
@@ -45,15 +46,17 @@ public final class PackOperator extends AbstractStreamOperator<Row>
 
     /**
      * The first {@code keys} of the columns are the key, the one at {@code time} is what watermarks are about, if it is not
-     * negative. {@code buckets}: what the buckets are called.
+     * negative; numbers in it are {@code tick} nanoseconds each. {@code buckets}: what the buckets are called.
      */
-    public PackOperator(Columns columns, int keys, int[] buckets, int maxRows, long latency, int time) {
+    public PackOperator(
+            Columns columns, int keys, int[] buckets, int maxRows, long latency, int time, long tick) {
         this.columns = columns;
         this.keys = keys;
         this.buckets = buckets;
         this.maxRows = maxRows;
         this.latency = latency;
         this.time = time;
+        this.tick = tick;
     }
 
     @Override
@@ -88,7 +91,7 @@ public final class PackOperator extends AbstractStreamOperator<Row>
     }
 
     private boolean isNewer(RowData row) {
-        Long moment = Columns.millis(columns.field(row, time), columns.type.getTypeAt(time));
+        Long moment = Columns.millis(columns.field(row, time), columns.type.getTypeAt(time), tick);
         return moment != null && moment > waiting.getTimestamp();
     }
 
