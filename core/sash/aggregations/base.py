@@ -111,6 +111,12 @@ class Aggregation:
     """The names of the parts of a result that has several, else empty."""
     result_column: ClassVar[int | None] = None
     """Which input column a result is a value of, if it is: the result then has that column's type."""
+    result_tuple: ClassVar[type | None] = None
+    """The named tuple that a result of several parts is."""
+    carried: ClassVar[tuple[int, ...]] = ()
+    """Which input columns may be null in a row that counts: a null there is a value. A null elsewhere skips the row."""
+    lifts_booleans: ClassVar[bool] = False
+    """Whether compiled functions tell booleans from the numbers 0 and 1."""
     _lifts_rows: ClassVar[bool] = True
     """Whether ``_lift`` of several columns takes them as one tuple; else as several arguments."""
     empty: Any = None
@@ -141,6 +147,14 @@ class Aggregation:
     def name(self) -> str:
         """What messages and plans call it."""
         return type(self).__name__
+
+    @property
+    def takes_ticks(self) -> bool:
+        """Whether it may be given timestamps and durations as the integers that they are made of.
+
+        It may if it only compares, chooses or counts values. Others compute with them, or put them in their results.
+        """
+        return self.result_column is not None
 
     @property
     def invertible(self) -> bool:

@@ -43,5 +43,9 @@ class Count(Aggregation):
     _lower = staticmethod(_same)
     _invert = staticmethod(_subtract)
 
+    @property
+    def takes_ticks(self) -> bool:
+        return True
+
     def lift(self, value: Any) -> int | None:
         return None if value is None and self.columns else 1

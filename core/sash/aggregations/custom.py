@@ -17,6 +17,8 @@ def _same(partial: Any) -> Any:
 class _Custom(Aggregation):
     """Holds a user's functions under the names that :class:`Aggregation` looks them up by."""
 
+    lifts_booleans = True
+
     def __init__(self, columns: tuple[str, ...], functions: dict[str, Any], offers: dict[str, Any]) -> None:
         self.arity = max(len(columns), 1)  # type: ignore[misc]  # a class's own in built-ins, an instance's here
         self._functions = functions

@@ -153,6 +153,7 @@ def _smaller_first_clean(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, A
 class _Arg(Aggregation):
     arity = 2
     result_column = 1
+    carried = (1,)
     kind = Kind.ALGEBRAIC
     selective = True
     _lift = staticmethod(_pair)

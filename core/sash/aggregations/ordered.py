@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import ne
 from typing import Any, NamedTuple
 
 from sash.aggregations.base import Aggregation, Functions, Kind
@@ -97,11 +98,16 @@ def _single_hashed(value: Any) -> tuple[Any, ...]:
 
 
 def _append_new(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+    if any(map(ne, b, b)) and any(map(ne, a, a)):  # NaN, which a dictionary knows by its identity only
+        b = tuple([value for value in b if value == value])
     return tuple(dict.fromkeys(a + b))
 
 
 class CollectDistinct(Aggregation):
     """The distinct values in the order of their first occurrence, as a list. Holistic; values must be hashable.
+
+    Values are distinct if they are not equal, so 1, 1.0 and True are one value, and so are 0.0 and -0.0. All NaNs are
+    one value, as in SQL's ``DISTINCT`` and pandas' ``unique``.
 
     >>> import sash
     >>> kinds = sash.CollectDistinct()
@@ -185,6 +191,7 @@ class M4(Aggregation):
 
     kind = Kind.ALGEBRAIC
     fields = M4Result._fields
+    result_tuple = M4Result
     result_column = 0
     _lift = staticmethod(_four)
     _combine = staticmethod(_merge_four)

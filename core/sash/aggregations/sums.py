@@ -12,6 +12,7 @@ A sum that overflows is infinite, as in NumPy; in a structure that subtracts it 
 from __future__ import annotations
 
 import math
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced
 __all__ = ["GeometricMean", "Mean", "Sum"]
 
 Partial = tuple[Any, ...]
+
+_DURATIONS = (timedelta, np.timedelta64)
 
 
 def _add(a_hi: Any, a_lo: Any, b_hi: Any, b_lo: Any) -> tuple[Any, Any]:
@@ -43,6 +46,16 @@ def _lift(value: Any) -> Partial:
     if value > 0:
         return (0, 0, 0, 1, 0)
     return (0, 0, 0, 0, 1)
+
+
+def _lift_any(value: Any) -> Partial:
+    """As :func:`_lift`, for values that need not be numbers."""
+    zero = value - value
+    if zero == zero:
+        if isinstance(zero, _DURATIONS) and not isinstance(value, _DURATIONS):
+            raise TypeError("timestamps cannot be added: take the Median, or subtract a fixed time from them first")
+        return (value, zero, 0, 0, 0)
+    return _lift(value)
 
 
 def _combine(a: Partial, b: Partial) -> Partial:
@@ -124,7 +137,7 @@ class Sum(Aggregation):
     """
 
     commutative = True
-    _lift = staticmethod(_lift)
+    _lift = staticmethod(_lift_any)
     _combine = staticmethod(_combine)
     _lower = staticmethod(_lower)
     _invert = staticmethod(_invert)
@@ -137,13 +150,17 @@ class Sum(Aggregation):
 
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
-            return super().sliced(kind)
+            return Sliced(Functions(_lift, _combine, _lower))
         whole = _whole_unsigned if kind == "u" else _whole_signed
         return Sliced(Functions(_halves, _add_halves, whole, guarded=True), _sums_to_rows, _sums_from_rows)
 
 
 def _lift_counted(value: Any) -> Partial:
     return (1, *_lift(value))
+
+
+def _lift_counted_any(value: Any) -> Partial:
+    return (1, *_lift_any(value))
 
 
 def _combine_counted(a: Partial, b: Partial) -> Partial:
@@ -222,7 +239,7 @@ class Mean(Aggregation):
 
     kind = Kind.ALGEBRAIC
     commutative = True
-    _lift = staticmethod(_lift_counted)
+    _lift = staticmethod(_lift_counted_any)
     _combine = staticmethod(_combine_counted)
     _lower = staticmethod(_lower_mean)
     _invert = staticmethod(_invert_counted)
@@ -239,7 +256,7 @@ class Mean(Aggregation):
 
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
-            return super().sliced(kind)
+            return Sliced(Functions(_lift_counted, _combine_counted, _lower_mean))
         functions = Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
         return Sliced(functions, _means_to_rows, _means_from_rows)
 
