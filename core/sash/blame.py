@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from sash.frames import Frame, to_list
+from sash.frames import Frame
 from sash.query import Query
 
 __all__ = ["naming_rows"]
@@ -29,7 +29,7 @@ def _culprit(query: Query, frame: Frame, codes: Any, first: int) -> str | None:
     keys = [0] * len(frame) if codes is None else codes.tolist()
     complaints = []
     for aggregation in query.aggregates.values():
-        columns = [to_list(frame[column], frame.zone(column)) for column in aggregation.columns]
+        columns = [frame.listed(column) for column in aggregation.columns]
         values = columns[0] if len(columns) == 1 else zip(*columns, strict=True) if columns else [None] * len(frame)
         totals: dict[Any, Any] = {}
         for row, (key, value) in enumerate(zip(keys, values, strict=True)):

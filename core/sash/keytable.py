@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.frames.values import Array, to_list
-from sash.slicing.column_state import _joined
+from sash.slicing.column_aggregates import joined
 from sash.slicing.keyed_bytes import nullable, read_nullable
 
 __all__ = ["KeyTable"]
@@ -45,7 +45,7 @@ class KeyTable:
         found[new] = np.arange(self._size, self._size + len(new))
         columns = {name: distinct[name][new] for name in self._names}
         if self._size:
-            columns = {name: _joined(self._columns[name], column) for name, column in columns.items()}
+            columns = {name: joined(self._columns[name], column) for name, column in columns.items()}
         more = {keys[at]: self._size + i for i, at in enumerate(new.tolist())}
         return found[codes], self._like(columns, numbers | more, self._size + len(new))
 

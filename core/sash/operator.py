@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sash.blame import naming_rows
-from sash.frames import Frame, columns_of, in_micros, to_list
+from sash.frames import Frame, columns_of
 from sash.frames.values import Nan
 from sash.lanes import OwnWatermark
 from sash.operatorstate import OperatorState
@@ -19,6 +19,7 @@ from sash.query import Query
 from sash.slicing.engines import Engines
 from sash.slicing.row_timers import next_of_rows
 from sash.slicing.rows import Result, RowLane
+from sash.slicing.value_columns import as_in_rows
 from sash.times import TimeCodec
 
 __all__ = ["Operator"]
@@ -208,13 +209,13 @@ class Operator(OperatorState):
     def _batch(self, each: Engines, frame: Frame, times: Any) -> tuple[Collection[int], Outcome]:
         if each.rows_only is None:
             engine = each.columns()
-            columns = {column: _as_in_rows(frame, column) for column in self._values}
+            columns = {column: as_in_rows(frame, column) for column in self._values}
             results = engine.process(None, times, columns, len(frame))
             return engine.dropped.tolist(), Outcome.of_columns(each.lane, results)
         rows = each.rows()
         found: list[Result] = []
         late: list[int] = []
-        whole = [to_list(in_micros(frame[column]), frame.zone(column)) for column in self._values]
+        whole = [frame.listed(column) for column in self._values]
         values = zip(*whole, strict=True) if whole else iter([()] * len(frame))
         moments = [None] * len(frame) if times is None else times.tolist()
         for place, (time, value) in enumerate(zip(moments, values, strict=True)):
@@ -373,16 +374,6 @@ class Operator(OperatorState):
                 how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
                 lines.append(f"compiled   {name}: {how}")
         return "\n".join(lines)
-
-
-def _as_in_rows(frame: Frame, column: str) -> Any:
-    """A column of values; timestamps and durations as the objects that rows hold, for the two may alternate."""
-    values = frame[column]
-    if values.dtype.kind not in "mM":
-        return values
-    whole = np.empty(len(values), object)
-    whole[:] = to_list(in_micros(values), frame.zone(column))
-    return whole
 
 
 class _Undo:

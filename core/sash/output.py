@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash.frames import Coded, Frame
-from sash.kernels.interpreted import _as_array as as_array
+from sash.frames.values import results_of
 from sash.lanes import Lane
 from sash.query import Query
 from sash.slicing.rows import Result
@@ -53,7 +53,7 @@ class Outcome:
         """Those of the row engine."""
         columns = list(zip(*(result.aggregates for result in results), strict=True)) or [()] * len(query.aggregates)
         aggregates = {
-            name: _parts(column, aggregation.fields)
+            name: results_of(column, aggregation.fields)
             for (name, aggregation), column in zip(query.aggregates.items(), columns, strict=True)
         }
         whole = [
@@ -61,13 +61,6 @@ class Outcome:
         ]
         window, start, end, revision = (array if len(results) else array.astype(np.int64) for array in whole)
         return Outcome(lane, np.zeros(len(results), np.int64), window, start, end, revision, aggregates)
-
-
-def _parts(column: Sequence[Any], fields: tuple[str, ...]) -> Any:
-    if not fields:
-        return as_array(list(column))
-    rows = [(None,) * len(fields) if result is None else tuple(result) for result in column]
-    return tuple(as_array([row[i] for row in rows]) for i in range(len(fields)))
 
 
 class Output:
@@ -198,8 +191,8 @@ class Output:
                 like[name] = aggregation.columns[aggregation.result_column]
         return like
 
-    def _fields(self) -> dict[str, tuple[str, ...]]:
-        return {name: each.fields for name, each in self._query.aggregates.items() if each.fields}
+    def _fields(self) -> dict[str, Any]:
+        return {name: each.result_tuple or each.fields for name, each in self._query.aggregates.items() if each.fields}
 
 
 def _gives_positions(window: Any) -> bool:

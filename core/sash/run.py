@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sash.blame import naming_rows
-from sash.frames import Frame, columns_of, factorize, to_list
+from sash.frames import Frame, columns_of, factorize
 from sash.frames.values import Nan
 from sash.lanes import Lane
 from sash.output import Outcome, Output
@@ -17,6 +17,7 @@ from sash.plan import LanePlan, plan
 from sash.query import Query
 from sash.slicing.decisions import unsupported
 from sash.slicing.rows import Result, RowLane
+from sash.slicing.value_columns import value_columns
 from sash.times import TimeCodec
 
 __all__ = ["run"]
@@ -82,7 +83,7 @@ def _run_lane(
     from sash.slicing.columns import ColumnLane  # brings Numba, which takes a while: only when it is needed
 
     engine = ColumnLane(query, planned.lane, own_watermark=False)
-    columns = {name: frame[name] for name in query.values}
+    columns = value_columns(query, frame)
     for piece in _pieces(len(frame)):
         part = {name: array[piece] for name, array in columns.items()}
         results = engine.process(codes[piece], None if times is None else times[piece], part, piece.stop - piece.start)
@@ -104,7 +105,7 @@ def _pieces(size: int) -> Iterator[slice]:
 
 def _by_rows(query: Query, planned: LanePlan, frame: Frame, codes: Array, times: Array | None) -> Iterator[Outcome]:
     """For windows that have to be told of each tuple: key by key."""
-    whole = [to_list(frame[column], frame.zone(column)) for column in query.values]
+    whole = [frame.listed(column) for column in query.values]
     values = list(zip(*whole, strict=True)) if whole else [()] * len(frame)
     moments = [None] * len(frame) if times is None else times.tolist()
     order = np.argsort(codes, kind="stable")

@@ -18,14 +18,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from sash.aggregations import Count
 from sash.blame import naming_rows
 from sash.frames import Frame, factorize, to_list
+from sash.frames.values import objects
 from sash.output import Outcome, Output
 from sash.plan import LanePlan, plan
 from sash.query import Query
 from sash.slicing.columns import ColumnLane, unsupported
 from sash.slicing.rows import RowLane
+from sash.slicing.value_columns import value_columns
 from sash.times import TimeCodec
 
 __all__ = ["Numbering", "SortedKeys"]
@@ -140,18 +141,11 @@ class SortedKeys:
                 self._adopt(TimeCodec.of_array(frame[order], order, frame.zone(order), self._rows, self.lane.time_unit))
             assert self.codec is not None
             times = self.codec.to_inside_array(frame[order], order, self._rows, frame.zone(order))
-        columns = {
-            name: _listed(frame, name) if self._listed(frame, name) else frame[name] for name in self.query.values
-        }
+        if unsupported(self.query, self.lane) is None:
+            columns = value_columns(self.query, frame)
+        else:
+            columns = {name: objects(frame.listed(name)) for name in self.query.values}
         return _Part(times, columns, len(frame))
-
-    def _listed(self, frame: Frame, name: str) -> bool:
-        """Whether a column is needed as Python's own values: for rows, and for what is made of timestamps."""
-        if unsupported(self.query, self.lane) is not None:
-            return True
-        readers = [each for each in self.query.aggregates.values() if name in each.columns]
-        chosen = all(each.result_column is not None or isinstance(each, Count) for each in readers)
-        return frame[name].dtype.kind in "mM" and not chosen
 
     def _adopt(self, codec: TimeCodec | None) -> None:
         if codec is not None:
@@ -250,10 +244,3 @@ def same_key(a: Sequence[Any], b: Sequence[Any]) -> bool:
 def _coded(outcome: Outcome, first: int) -> Outcome:
     outcome.codes = outcome.codes + first
     return outcome
-
-
-def _listed(frame: Frame, name: str) -> Array:
-    """A column as an array of Python's own values, as rows have them."""
-    values = np.empty(len(frame), object)
-    values[:] = to_list(frame[name], frame.zone(name))
-    return values

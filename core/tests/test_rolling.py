@@ -210,7 +210,7 @@ def test_timestamps() -> None:
     assert sash.rolling(days[2:], sash.Min(), 2).dtype == days.dtype
     gaps = np.array([3, 1, 2], "m8[s]")
     assert sash.rolling(gaps, sash.Last(), 2).tolist() == gaps[1:].tolist()
-    with pytest.raises(TypeError, match=r"column 0 is of type datetime64\[ns\], which Mean\(\) cannot aggregate"):
+    with pytest.raises(TypeError, match=r"Mean\(\) cannot aggregate .* of type datetime: timestamps cannot be added"):
         sash.rolling(days, sash.Mean(), 2)
     with pytest.raises(TypeError, match=r"column 'ts' is of type datetime64\[ns\]"):
         sash.rolling(days, sash.Mean("ts"), 2)

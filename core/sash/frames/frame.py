@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sash.frames import of_arrow, of_pandas, of_polars, of_python
-from sash.frames.values import Coded, Nan, Parts
+from sash.frames.values import Coded, Nan, Parts, in_micros, to_list
 
 __all__ = ["Frame", "Kind", "columns_of"]
 
@@ -75,6 +75,10 @@ class Frame:
     def zone(self, name: str) -> str | None:
         """The time zone of a column; its array is in UTC then."""
         return self._kind.zone(self._columns[name])
+
+    def listed(self, name: str) -> list[Any]:
+        """A column as the Python values that rows have, None for null: times in their zone."""
+        return to_list(in_micros(self[name]), self.zone(name))
 
     def codes(self, name: str) -> Array | None:
         """Whole numbers that are equal where the column's values are, if its library finds them fast."""

@@ -21,8 +21,11 @@ __all__ = [
     "in_unit",
     "mask_of",
     "masked",
+    "narrowed",
+    "null_of",
     "objects",
     "plain_rows",
+    "results_of",
     "to_list",
 ]
 
@@ -60,7 +63,7 @@ class Parts(NamedTuple):
     @property
     def null(self) -> Array | None:
         """Where there is no result at all."""
-        masks = [mask for array in self.arrays if (mask := mask_of(array)) is not None]
+        masks = [mask for array in self.arrays if (mask := null_of(array)) is not None]
         return np.asarray(np.logical_and.reduce(masks)) if len(masks) == len(self.arrays) else None
 
     def rows(self) -> list[Any]:
@@ -82,6 +85,16 @@ def mask_of(array: Array) -> Array | None:
     if not isinstance(array, np.ma.MaskedArray) or not np.any(array.mask):
         return None
     return np.asarray(np.broadcast_to(array.mask, array.shape))
+
+
+def null_of(array: Array) -> Array | None:
+    """Where an array has nulls, whether they are masked, None or NaT; None if it has none."""
+    mask, data = mask_of(array), data_of(array)
+    if data.dtype.kind not in "mMO":
+        return mask
+    own = np.isnat(data) if data.dtype.kind != "O" else np.fromiter((value is None for value in data), bool, len(data))
+    own = own if mask is None else own | mask
+    return own if own.any() else None
 
 
 def data_of(array: Array) -> Array:
@@ -128,6 +141,37 @@ def array_of(values: Sequence[Any]) -> Array:
     except OverflowError:
         return objects(values)
     return masked(array, nulls)
+
+
+def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtype[Any] | None = None) -> Any:
+    """Results of rows as an array, masked where they are null; of several parts, as a tuple of them.
+
+    ``kind`` is the type of the column that results are values of, if they are; timestamps are given as integers.
+
+    >>> results_of([True, None]).dtype, results_of([2**63, -1]).dtype, results_of([2.5], kind=np.dtype("f4")).dtype
+    (dtype('bool'), dtype('O'), dtype('float32'))
+    """
+    if fields:
+        rows = [(None,) * len(fields) if result is None else tuple(result) for result in results]
+        return tuple(results_of([row[i] for row in rows], kind=kind) for i in range(len(fields)))
+    if not len(results):
+        return np.zeros(0, kind or np.float64)
+    array = array_of(results)
+    if kind is None or "O" in (array.dtype.kind, kind.kind):
+        return array
+    if kind.kind in "mM":
+        return array.view(kind) if array.dtype == np.int64 else array
+    return masked(narrowed(data_of(array), kind), mask_of(array))
+
+
+def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
+    """Values of a column in the column's own type, unless rows or batches of wider types have brought others."""
+    if values.dtype == kind:
+        return values
+    with np.errstate(all="ignore"):
+        narrow = values.astype(kind)
+        back = narrow.astype(values.dtype)
+    return narrow if ((back == values) | ((back != back) & (values != values))).all() else values
 
 
 def to_list(array: Array, zone: str | None = None) -> list[Any]:

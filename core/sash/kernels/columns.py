@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.aggregations.base import Aggregation
+from sash.frames.values import in_micros, objects, to_list
 
-__all__ = ["Array", "Columns", "as_columns", "as_result", "as_room"]
+__all__ = ["Array", "Columns", "as_columns", "as_kernel_columns", "as_result", "as_room"]
 
 Array = np.ndarray[Any, Any]
 
@@ -37,16 +38,15 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
         array = np.asanyarray(column)
         if array.ndim != 1:
             raise ValueError(f"column {place} must have one dimension; it has the shape {array.shape}")
-        first = place == 0 or not aggregation._lifts_rows  # a null argument of ArgMax is a value like any other
-        if first and isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
+        skips = place not in aggregation.carried
+        if skips and isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
             masks.append(np.ma.getmaskarray(array))
         elif isinstance(array, np.ma.MaskedArray) and array.mask.any():
-            nulls, array = np.ma.getmaskarray(array), np.array(array.data, object)
-            array[nulls] = None  # a null argument is a result, which row by row it can be
+            array = objects(array.tolist())  # a null that is carried along is a value: None
         array = np.asarray(array)
-        if first and array.dtype.kind in "mM" and np.isnat(array).any():
+        if skips and array.dtype.kind in "mM" and np.isnat(array).any():
             masks.append(np.isnat(array))
-        arrays.append(_numbers(aggregation, array, place))
+        arrays.append(_values(aggregation, array))
     lengths = {len(array) for array in [*arrays, *masks]}
     if len(lengths) > 1:
         raise ValueError(f"columns and mask must be of one length; got {sorted(lengths)}")
@@ -56,18 +56,21 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
     return Columns(tuple(arrays), kept, _result_type(aggregation, values))
 
 
-def _numbers(aggregation: Aggregation, array: Array, place: int) -> Array:
-    """Of a type that kernels know; timestamps as the integers that they are made of."""
+def as_kernel_columns(aggregation: Aggregation, columns: Columns) -> Columns:
+    """Columns as compiled functions take them: booleans as numbers, unless the functions tell them apart."""
+    if aggregation.lifts_booleans or aggregation.result_column is not None:
+        return columns
+    arrays = [array.view(np.uint8) if array.dtype == np.bool_ else array for array in columns.arrays]
+    return columns._replace(arrays=tuple(arrays))
+
+
+def _values(aggregation: Aggregation, array: Array) -> Array:
+    """Numbers of a type that kernels know; timestamps as the integers that they are made of, or as rows have them."""
     if array.dtype.kind in "mM":
-        if aggregation.result_column is None and aggregation.name != "Count":
-            column = repr(aggregation.columns[place]) if aggregation.columns else place
-            raise TypeError(
-                f"column {column} is of type {array.dtype}, which {aggregation!r} cannot aggregate: convert it"
-            )
+        if not aggregation.takes_ticks:
+            return objects(to_list(in_micros(array)))
         native = array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
         return native.view(np.int64)
-    if array.dtype == np.bool_ and aggregation.result_column is None:
-        return array.view(np.uint8)
     if array.dtype == np.float16:
         return array.astype(np.float32)
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

@@ -17,7 +17,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregators.pool import asked_threads, available_cores, shared_pool
-from sash.kernels.columns import Array, Columns, as_result, as_room
+from sash.kernels.columns import Array, Columns, as_kernel_columns, as_result, as_room
 from sash.kernels.forms import Forms
 from sash.kernels.lane import Arrays, Lane
 
@@ -59,7 +59,7 @@ class Compiled:
         self.aggregation = aggregation
         self.range, self.slide, self.early, self.algorithm = range_, slide, early, algorithm
         self.n, self.m = divmod(range_, slide)
-        self.dtypes = batch.dtypes
+        self.dtypes = as_kernel_columns(aggregation, batch).dtypes
         self.masked = batch.nulls is not None
         self.forms = self._forms()
         self.lane = self._new_lane()
@@ -86,6 +86,7 @@ class Compiled:
         """Run a batch that completes so many windows, or leave everything as it was."""
         if self.broken:
             raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
+        batch = as_kernel_columns(self.aggregation, batch)
         if batch.dtypes != self.dtypes:
             before, now = (", ".join(map(str, dtypes)) for dtypes in (self.dtypes, batch.dtypes))
             raise TypeError(f"the columns were of type {before} in earlier batches and are of type {now} in this one")

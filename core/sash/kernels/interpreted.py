@@ -10,6 +10,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregators.two_stacks_lite import TwoStacksLite
+from sash.frames.values import results_of
 from sash.kernels.columns import Columns
 
 __all__ = ["Interpreted"]
@@ -37,7 +38,8 @@ class Interpreted:
         memo = (window._front[:], window._back[:], window._back_agg, self.count)
         try:
             results = [window.query() for value in self._values(batch) if self._completes(value)]
-            return self._as_result(results) if room is None else self._fill(room, results)
+            found = results_of(results, self.aggregation.fields, batch.result_type)
+            return found if room is None else self._fill(room, found)
         except BaseException:
             window._front, window._back, window._back_agg, self.count = memo
             raise
@@ -52,16 +54,9 @@ class Interpreted:
                 if self._completes(values[row]):
                     ends.append(row)
                     results.append(self.window.query())
-        return np.array(ends, np.int64), self._as_result(results)
+        return np.array(ends, np.int64), results_of(results, self.aggregation.fields, batch.result_type)
 
-    def _as_result(self, results: list[Any]) -> Any:
-        if self.aggregation.fields:
-            parts = zip(*results, strict=True) if results else [()] * len(self.aggregation.fields)
-            return tuple(_as_array(list(part)) for part in parts)
-        return _as_array(results)
-
-    def _fill(self, room: Any, results: list[Any]) -> Any:
-        found = self._as_result(results)
+    def _fill(self, room: Any, found: Any) -> Any:
         for array, part in zip(*((room, found) if self.aggregation.fields else ((room,), (found,))), strict=True):
             array[:] = part
         return room
@@ -80,16 +75,3 @@ class Interpreted:
             return iter(rows)
         none = None if len(columns) == 1 else (None,) * len(columns)
         return (none if null else row for row, null in zip(rows, batch.nulls.tolist(), strict=True))
-
-
-def _as_array(results: list[Any]) -> Any:
-    """Numbers as an array of numbers, masked where they are null; all else as an array of objects."""
-    kinds = {type(result) for result in results if result is not None}
-    if kinds <= {bool} or kinds <= {int, float}:
-        if None not in results:
-            return np.array(results)
-        if kinds:
-            return np.ma.MaskedArray([0 if r is None else r for r in results], [r is None for r in results])
-    objects = np.empty(len(results), object)
-    objects[:] = results
-    return objects

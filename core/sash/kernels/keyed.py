@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from sash.kernels.columns import Array, Columns, as_result
+from sash.kernels.columns import Array, Columns, as_kernel_columns, as_result
 from sash.kernels.compiled import Compiled
 from sash.kernels.interpreted import Interpreted
 from sash.kernels.lane import Arrays
@@ -87,6 +87,7 @@ def by_group(runner: Compiled | Interpreted, batch: Columns, starts: Array, wind
     """The ends and results of all groups' windows, of which there are so many."""
     if isinstance(runner, Interpreted):
         return runner.feed_groups(batch, starts.tolist())
+    batch = as_kernel_columns(runner.aggregation, batch)
     columns = batch.arrays if batch.nulls is None else (*batch.arrays, batch.nulls)
     columns = tuple(np.array(part) if not part.flags.writeable else np.ascontiguousarray(part) for part in columns)
     form = runner.forms.form

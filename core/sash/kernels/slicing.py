@@ -18,7 +18,8 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from sash.aggregations.base import Aggregation, Functions
-from sash.kernels.columns import Array, Columns, as_columns, as_result
+from sash.frames.values import narrowed
+from sash.kernels.columns import Array, Columns, as_columns, as_kernel_columns, as_result
 from sash.kernels.compiling import NotCompilable, jitted, partial_type, returned
 from sash.kernels.forms import _from_file, _import, _is_own
 from sash.kernels.readable import readable
@@ -68,6 +69,7 @@ def any_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> Sli
 def slicing_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> SlicingForm:
     """The compiled form of ``aggregation`` for columns of the types that the user's have; none for a Count of rows."""
     odd = [str(dtype) for dtype in dtypes if dtype.kind not in "biufmM"]
+    odd += [str(dtype) for dtype in dtypes if dtype.kind in "mM" and not aggregation.takes_ticks]
     if odd:
         raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
     return SlicingForm(aggregation, dtypes)
@@ -82,6 +84,7 @@ class SlicingForm:
     def __init__(self, aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> None:
         begin = time.perf_counter()
         like = as_columns(aggregation, tuple(np.empty(0, dtype) for dtype in dtypes or ("u1",)), None)
+        like = as_kernel_columns(aggregation, like)
         self.aggregation = aggregation
         self._sliced = aggregation.sliced(like.dtypes[0].kind)
         functions = self._sliced.functions
@@ -209,7 +212,7 @@ class SlicingForm:
         result = as_result(aggregation, out, nulls, self._result_type, self._sliced.functions.guarded)
         parts = [np.ma.getdata(part) for part in (result if aggregation.fields else [result])]
         if self._narrow is not None and self._result_type is None:
-            parts = [part.astype(self._narrow, copy=False) for part in parts]
+            parts = [narrowed(part, self._narrow) for part in parts]
         return tuple(parts) if aggregation.fields else parts[0], masked
 
     def _as_tuples(self, out: Partials, nulls: Array) -> Array:

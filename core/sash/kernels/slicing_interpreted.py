@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.aggregations.base import Aggregation
+from sash.frames.values import data_of, results_of
 from sash.kernels.columns import Array, Columns, as_columns
 from sash.kernels.slicing_levels import SHORT, by_level
 from sash.partials import PartialColumn
@@ -62,7 +63,10 @@ class InterpretedForm:
         self.aggregation = aggregation
         self.reason = reason
         empty = tuple(np.empty(0, dtype) for dtype in dtypes)
-        self._result_type = as_columns(aggregation, empty, None).result_type if empty else None
+        kind = as_columns(aggregation, empty, None).result_type if empty else None
+        if kind is None and empty and aggregation.result_column is not None:
+            kind = dtypes[aggregation.result_column]
+        self._kind = kind
 
     def reduce(self, columns: Columns, starts: Array) -> Partials:
         lift, combine = self.aggregation.lift, self.aggregation.combine
@@ -108,24 +112,10 @@ class InterpretedForm:
         return _of(column.to_list())
 
     def _as_results(self, results: list[Any]) -> tuple[Any, Array | None]:
-        nulls = np.array([result is None for result in results], np.bool_)
-        fields = self.aggregation.fields
-        if fields:
-            rows = [(None,) * len(fields) if result is None else result for result in results]
-            parts = [self._as_array([row[i] for row in rows]) for i in range(len(fields))]
-            return tuple(parts), nulls if nulls.any() else None
-        return self._as_array(results), nulls if nulls.any() else None
-
-    def _as_array(self, results: list[Any]) -> Array:
-        """Numbers as an array of numbers, zero where they are null; all else as an array of objects."""
-        kinds = {type(result) for result in results if result is not None}
-        if kinds and (kinds <= {bool} or kinds <= {int, float}):
-            try:
-                array: Array = np.array([0 if result is None else result for result in results], _dtype(kinds))
-            except OverflowError:
-                return _objects(results)
-            return array.view(self._result_type) if self._result_type and array.dtype == np.int64 else array
-        return _objects(results)
+        nulls = np.fromiter((result is None for result in results), np.bool_, len(results))
+        found = results_of(results, self.aggregation.fields, self._kind)
+        values = tuple(map(data_of, found)) if isinstance(found, tuple) else data_of(found)
+        return values, nulls if nulls.any() else None
 
 
 class _Ranges:
@@ -212,7 +202,3 @@ def _objects(values: list[Any]) -> Array:
     for i, value in enumerate(values):  # in one go NumPy would look into them
         array[i] = value
     return array
-
-
-def _dtype(kinds: set[type]) -> type:
-    return bool if kinds == {bool} else float if float in kinds else int

@@ -5,18 +5,20 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
+from sash.frames.values import data_of, in_micros, mask_of, objects, to_list
 from sash.kernels.columns import Columns, as_columns
 from sash.kernels.compiling import NotCompilable
 from sash.kernels.slicing import Partials, Totals, interpreted_form, slicing_form
+from sash.partials import PartialColumn
 
-__all__ = ["Aggregate", "as_output", "both", "refuse_unfit", "warn_slow"]
+__all__ = ["Aggregate", "as_output", "joined", "refuse_unfit", "warn_slow"]
 
 Array = np.ndarray[Any, Any]
 DTypes = tuple[np.dtype[Any], ...]
@@ -30,6 +32,8 @@ class Aggregate:
     aggregation: Aggregation
     form: Any
     dtypes: DTypes | None = None
+    carries: bool = False
+    """Whether a null has come in a column of which nulls are carried along: kernels have no room for one."""
 
     @staticmethod
     def unseen(aggregation: Aggregation) -> Aggregate:
@@ -38,22 +42,25 @@ class Aggregate:
 
     def fitting(self, columns: Mapping[str, Array]) -> Aggregate:
         """That for further columns: of the types so far, or of those that hold both."""
-        given = tuple(np.asanyarray(columns[name]).dtype for name in self.aggregation.columns)
-        if given == self.dtypes:
+        given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
+        dtypes = tuple(column.dtype for column in given)
+        if self.dtypes is not None and dtypes != self.dtypes:
+            dtypes = tuple(map(both, self.dtypes, given))
+        carries = self.carries or any(mask_of(given[place]) is not None for place in self.aggregation.carried if given)
+        if dtypes == self.dtypes and carries == self.carries:
             return self
-        dtypes = given if self.dtypes is None else tuple(map(both, self.dtypes, given))
-        return self if dtypes == self.dtypes else Aggregate(self.aggregation, _form(self.aggregation, dtypes), dtypes)
+        return Aggregate(self.aggregation, _form(self.aggregation, dtypes, carries), dtypes, carries)
 
     def taking_over(self, old: Aggregate, partials: Partials) -> tuple[Aggregate, Partials]:
         """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
         if self.form is old.form:
             return self, partials
-        column = old.form.to_column(partials)
+        column = _in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes)
         try:
             return self, self.form.from_column(column)
         except NotCompilable as error:
             form = interpreted_form(self.aggregation, self.dtypes or (), str(error))
-            return Aggregate(self.aggregation, form, self.dtypes), form.from_column(column)
+            return replace(self, form=form), form.from_column(column)
 
     @cached_property
     def nothing(self) -> Any:
@@ -67,23 +74,77 @@ class Aggregate:
             return Columns((), None, None)
         assert self.dtypes is not None
         given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
-        cast = [each.astype(dtype, copy=False) for each, dtype in zip(given, self.dtypes, strict=True)]
-        return as_columns(self.aggregation, cast, None)
+        return as_columns(self.aggregation, [*map(_cast, given, self.dtypes)], None)
 
 
-def both(a: np.dtype[Any], b: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of columns that hold values of both: of numbers only if none is changed by it."""
-    if a == b:
-        return a
+def both(dtype: np.dtype[Any], column: Array) -> np.dtype[Any]:
+    """The type that holds values of a type and those of a further column; objects if a value would change in it."""
+    if dtype == column.dtype:
+        return dtype
+    kinds = {dtype.kind, column.dtype.kind}
+    if len(kinds) > 1 and kinds & set("bmM"):  # NumPy would take True for 1, and 1 for a duration
+        return OBJECT
     try:
-        joint = np.promote_types(a, b)
+        joint = np.promote_types(dtype, column.dtype)
     except TypeError:
         return OBJECT
-    return OBJECT if joint.kind == "f" and "f" not in (a.kind, b.kind) else joint
+    if joint.kind == "f" and "f" not in kinds:
+        return OBJECT
+    return OBJECT if joint.kind == "f" and not _exact(column, joint) else joint
 
 
-def _form(aggregation: Aggregation, dtypes: DTypes) -> Any:
+def _exact(column: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether floats hold all values of a column."""
+    data = data_of(column)
+    if data.dtype.kind == "f" or not len(data):
+        return True
+    most = 2 ** (np.finfo(dtype).nmant + 1)
+    return bool(-most <= int(data.min()) and int(data.max()) <= most)
+
+
+def joined(a: Array, b: Array) -> Array:
+    """Two columns, one after the other, without a change of any value."""
+    if OBJECT in (both(a.dtype, b), both(b.dtype, a)):
+        return np.concatenate([_objects(a), _objects(b)])
+    masked: Any = np.ma
+    whole: Array = masked.concatenate([a, b])
+    return whole if isinstance(a, masked.MaskedArray) or isinstance(b, masked.MaskedArray) else np.asarray(whole)
+
+
+def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
+    return _objects(column) if dtype == OBJECT and column.dtype.kind in "mM" else column.astype(dtype, copy=False)
+
+
+def _objects(column: Array) -> Array:
+    return objects(to_list(in_micros(column)))
+
+
+def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | None, new: DTypes | None) -> PartialColumn:
+    """Partials with timestamps, held as integers, in the unit of the new columns, or as the objects that they hold."""
+    pairs = list(zip(old or (), new or (), strict=False))
+    if not any(before.kind in "mM" and before != after for before, after in pairs) or not aggregation.takes_ticks:
+        return column
+
+    def converted(value: Any, place: int) -> Any:
+        before, after = pairs[place]
+        if before.kind not in "mM" or before == after:
+            return value
+        moment = np.array([value], np.int64).view(before)
+        return to_list(in_micros(moment))[0] if after.kind not in "mM" else int(moment.astype(after).view(np.int64)[0])
+
+    def partial_of(partial: Any) -> Any:
+        if not isinstance(partial, tuple):
+            return None if partial is None else converted(partial, 0)
+        return tuple([converted(value, place if len(pairs) > 1 else 0) for place, value in enumerate(partial)])
+
+    return PartialColumn.of([partial_of(partial) for partial in column.to_list()])
+
+
+def _form(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
     try:
+        if carries:
+            names = ", ".join(repr(aggregation.columns[place]) for place in aggregation.carried)
+            raise NotCompilable(f"column {names} has nulls, which can be results")
         form = slicing_form(aggregation, dtypes)
         none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch
         empty = as_columns(aggregation, [np.empty(0, dtype) for dtype in dtypes], None) if dtypes else None

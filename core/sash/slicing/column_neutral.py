@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sash.frames.values import array_of, in_micros, to_list
 from sash.lanes import Lane
 from sash.partials import PartialColumn
 from sash.query import Query
@@ -36,7 +37,7 @@ def dumped(state: State, query: Query, in_order: bool) -> list[LaneState]:
     low = bounds(state.dtype)[0]
     order = np.argsort(pending.codes, kind="stable")
     waiting = np.searchsorted(pending.codes[order], np.arange(len(keys) + 1))
-    values = [_values(pending.columns[name][order]) for name in query.values] if len(pending) else []
+    values = [to_list(in_micros(pending.columns[name][order])) for name in query.values] if len(pending) else []
     times = pending.times[order].tolist()
     rows = list(zip(times, zip(*values, strict=True) if values else [()] * len(times), strict=True))
     columns = [each.form.to_column(part) for each, part in zip(state.aggregates, table.partials, strict=True)]
@@ -58,10 +59,6 @@ def dumped(state: State, query: Query, in_order: bool) -> list[LaneState]:
         )
         for key in range(len(keys))
     ]
-
-
-def _values(column: Array) -> list[Any]:
-    return list(column) if column.dtype.kind in "mM" else list(column.tolist())
 
 
 def _watermark(time: Any, dtype: Any) -> Any:
@@ -110,7 +107,7 @@ def loaded(states: Sequence[LaneState], query: Query, lane: Lane) -> State:
     pending = Pending(
         np.repeat(np.arange(len(states)), waiting),
         timely([time for time, _ in rows]),
-        {name: _column([values[i] for _, values in rows]) for i, name in enumerate(query.values)},
+        {name: array_of([values[i] for _, values in rows]) for i, name in enumerate(query.values)},
     )
     return State(
         keys, marks, table, tuple(query.aggregates), aggregates, pending, rules, sum(each.merges for each in states)
@@ -167,19 +164,3 @@ def _table(slices: Sequence[SliceTable], aggregates: Sequence[Aggregate], timely
         np.array([count for own in slices for count in own.count], np.int64),
         tuple(partials),
     )
-
-
-def _column(values: Sequence[Any]) -> Array:
-    """Values as an array: of numbers if all are of one kind, nulls masked; else of objects."""
-    kinds = {type(value) for value in values if value is not None}
-    if len(kinds) == 1 and kinds <= {bool, int, float}:
-        nulls = [value is None for value in values]
-        filled = [0 if value is None else value for value in values]
-        try:
-            array = np.array(filled, {bool: np.bool_, int: np.int64, float: np.float64}[kinds.pop()])
-            return np.ma.MaskedArray(array, nulls) if any(nulls) else array  # type: ignore[no-untyped-call]
-        except OverflowError:
-            pass
-    objects = np.empty(len(values), object)
-    objects[:] = values
-    return objects

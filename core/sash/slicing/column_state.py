@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.slicing.column_aggregates import OBJECT, Aggregate, both
+from sash.slicing.column_aggregates import Aggregate, joined
 from sash.slicing.column_keys import Array, Keys, Marks
 from sash.slicing.column_rules import Rules
 from sash.slicing.column_table import Table
@@ -40,24 +40,10 @@ class Pending:
     def followed_by(self, other: Pending) -> Pending:
         if not len(self) or not len(other):
             return self if len(self) else other
-        columns = {name: _joined(column, other.columns[name]) for name, column in self.columns.items()}
+        columns = {name: joined(column, other.columns[name]) for name, column in self.columns.items()}
         codes, times = np.concatenate([self.codes, other.codes]), np.concatenate([self.times, other.times])
         waited = np.zeros(len(self), np.bool_)  # the watermark had not arrived, or they would not wait
         return Pending(codes, times, columns, None if other.tied is None else np.concatenate([waited, other.tied]))
-
-
-def _joined(a: Array, b: Array) -> Array:
-    if both(a.dtype, b.dtype) == OBJECT:
-        return np.concatenate([_objects(a), _objects(b)])
-    masked: Any = np.ma
-    joined: Array = masked.concatenate([a, b])
-    return joined if isinstance(a, masked.MaskedArray) or isinstance(b, masked.MaskedArray) else np.asarray(joined)
-
-
-def _objects(column: Array) -> Array:
-    objects = np.empty(len(column), object)
-    objects[:] = column.tolist() if column.dtype.kind not in "mM" else column
-    return objects
 
 
 @dataclass(frozen=True)

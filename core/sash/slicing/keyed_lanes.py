@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sash.frames import Frame, to_list
+from sash.frames import Frame
 from sash.output import Outcome
 from sash.plan import LanePlan
 from sash.query import Query
@@ -22,6 +22,7 @@ from sash.slicing.keyed_bytes import column_parts, read_column_parts, read_row_p
 from sash.slicing.keyed_timers import next_of_columns
 from sash.slicing.row_timers import next_of_rows
 from sash.slicing.rows import Result
+from sash.slicing.value_columns import value_columns
 
 __all__ = ["ColumnKeys", "KeyedLane", "RowKeys"]
 
@@ -63,8 +64,7 @@ class ColumnKeys:
         return self.engine.dropped
 
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
-        columns = {column: frame[column] for column in self._query.values}
-        return self._outcome(self.engine.process(codes, times, columns, len(frame)))
+        return self._outcome(self.engine.process(codes, times, value_columns(self._query, frame), len(frame)))
 
     def advance(self, watermark: Any) -> Outcome:
         return self._outcome(self.engine.close() if watermark == math.inf else self.engine.advance(watermark))
@@ -148,7 +148,7 @@ class RowKeys:
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
         while len(self._engines) < keys:
             self._engines.append(self._new())
-        whole = [to_list(frame[column], frame.zone(column)) for column in self._query.values]
+        whole = [frame.listed(column) for column in self._query.values]
         values = list(zip(*whole, strict=True)) if whole else [()] * len(frame)
         moments = [None] * len(frame) if times is None else times.tolist()
         order = np.argsort(codes, kind="stable")
