@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 
 import sash
 from sash.keyed import KeyedOperator
@@ -44,7 +44,7 @@ def arrays(rows: Sequence[Row], schema: pa.Schema) -> dict[str, Any]:
     return {name: frame[name] for name in schema.names}
 
 
-def pandas_arrow(rows: Sequence[Row], schema: pa.Schema) -> pd.DataFrame:
+def pandas_arrow(rows: Sequence[Row], schema: pa.Schema) -> Any:
     return arrow(rows, schema).to_pandas(types_mapper=pd.ArrowDtype)
 
 
@@ -58,7 +58,7 @@ _NULLABLE = {
 }
 
 
-def pandas_nullable(rows: Sequence[Row], schema: pa.Schema) -> pd.DataFrame:
+def pandas_nullable(rows: Sequence[Row], schema: pa.Schema) -> Any:
     return arrow(rows, schema).to_pandas(types_mapper=_NULLABLE.get)
 
 
@@ -88,7 +88,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: plain(part) for name, part in value.items()}
     if isinstance(value, np.void | np.ma.core.mvoid):
-        parts = {name: plain(value[name]) for name in value.dtype.names}
+        parts = {name: plain(value[name]) for name in value.dtype.names or ()}
         return None if all(part is None for part in parts.values()) else parts
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(part) for part in value]

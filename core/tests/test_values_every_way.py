@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
@@ -152,7 +153,7 @@ def test_a_null_argument_keeps_the_row_in_other_aggregates_of_a_keyed_stream() -
 
 @pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 def test_rolling_carries_a_null_argument() -> None:
-    argument = np.ma.MaskedArray([1.5, 0.0, 2.5], [False, True, False])
+    argument: Any = np.ma.MaskedArray([1.5, 0.0, 2.5], [False, True, False])  # type: ignore[no-untyped-call]
     found = sash.rolling((np.array([1, 3, 2]), argument), sash.ArgMax(), range=2)
     assert found.tolist() == [None, None]
     assert sash.rolling((np.array([1, 3, 2]), argument), sash.ArgMin(), range=2).tolist() == [1.5, 2.5]
@@ -296,7 +297,7 @@ def test_m4_of_nulls_only_is_none_however_the_stream_is_cut(size: int, lateness:
         assert [m4 is None for m4 in found] == [value is None for value in expected]
 
 
-def in_pandas(table: pa.Table) -> pd.DataFrame:
+def in_pandas(table: pa.Table) -> Any:
     return table.to_pandas(types_mapper=pd.ArrowDtype)
 
 
@@ -425,3 +426,57 @@ def test_a_value_of_a_row_is_not_cut_to_the_type_of_a_batch() -> None:
 def test_booleans_before_numbers_stay_booleans() -> None:
     by_rows, by_columns = batches([True, False], [3])
     assert list(map(repr, by_columns)) == list(map(repr, by_rows))
+
+
+def test_keys_change_between_columns_and_rows_with_times_in_their_state() -> None:
+    windows, aggregates = sash.tumbling(4, on="t"), {"max": sash.Max("x"), "who": sash.ArgMin("x", "x")}
+    final = sash.Query(key=KEY, windows=windows, aggregates=aggregates)
+    by_rows = final.using(algorithm="daba")
+    parts = [
+        pa.table(
+            {KEY: ["a", "a"], "t": [0 + 2 * i, 1 + 2 * i], "x": pa.array(SIX[2 * i : 2 * i + 2], pa.timestamp("ms"))}
+        )
+        for i in range(3)
+    ]
+    for first, second in ((final, by_rows), (by_rows, final)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sash.PerformanceWarning)
+            op = KeyedOperator(first, own_watermark=True)
+            op.process_batch(parts[0])
+            op = KeyedOperator.restore(second, op.snapshot(), own_watermark=True)
+            found = [row for part in parts[1:] for row in op.process_batch(part).select(["max", "who"]).to_pylist()]
+        assert found == [{"max": SIX[3], "who": SIX[1]}]
+
+
+def test_nanoseconds_have_a_median_and_a_stable_hash() -> None:
+    times = np.array(SIX, "M8[ns]") + np.timedelta64(1, "ns")
+    with pytest.warns(sash.PerformanceWarning):
+        assert sash.rolling(times, sash.Median(), range=5)[0] == times[4]
+    seen = naive(sash.Bloom(), [timedelta(seconds=1), np.timedelta64(2, "ns"), NOON])
+    for value in (np.timedelta64(1, "s"), pd.Timedelta(1, "s"), pd.Timedelta(2, "ns"), np.datetime64(NOON, "ns")):
+        assert value in seen
+    assert timedelta(seconds=2) not in seen
+
+
+def test_equally_frequent_values_are_listed_in_one_order_with_nan_among_them() -> None:
+    pytest.importorskip("datasketches")
+    hitters = sash.HeavyHitters()
+    for values in ([NAN, 2.5, 1], [2.5, NAN, 1], [1, 2.5, NAN]):
+        assert repr(naive(hitters, values)) == "[(1, 1), (2.5, 1), (nan, 1)]"
+
+
+@pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+def test_unsigned_integers_of_64_bits_keep_their_type_beside_nulls() -> None:
+    table = pa.table({"m": [1, 2, 3], "x": pa.array([2**64 - 1, None, 1], pa.uint64())})
+    query = sash.Query(windows=sash.tumbling(1), aggregates={"x": sash.ArgMax("m", "x"), "last": sash.Last("x")})
+    found = sash.run(query, table)
+    assert found.column("x").to_pylist() == found.column("last").to_pylist() == [2**64 - 1, None, 1]
+    assert found.schema.field("x").type == found.schema.field("last").type == pa.uint64()
+    assert (
+        str(
+            sash.run(query, pd.DataFrame({name: pd.array(table[name].to_pylist(), "UInt64") for name in "mx"}))[
+                "x"
+            ].dtype
+        )
+        == "UInt64"
+    )

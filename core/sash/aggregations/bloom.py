@@ -35,6 +35,9 @@ _MAGIC = b"SBF1"
 
 def encode(value: Any) -> bytes:
     """Bytes that are equal for equal values and different for different ones, everywhere and always."""
+    if isinstance(value, np.datetime64 | np.timedelta64):  # which count nanoseconds where Python's cannot
+        letter = b"t" if isinstance(value, np.datetime64) else b"m"
+        return letter + encode(int(value.astype(f"{value.dtype.kind}8[ns]").astype(np.int64)))
     if isinstance(value, np.number | np.bool_):
         value = value.item()
     if isinstance(value, float):
@@ -51,10 +54,13 @@ def encode(value: Any) -> bytes:
         return _encode_timestamp(value)
     if isinstance(value, date):
         return b"d" + encode(value.toordinal())
+    if isinstance(value, timedelta):
+        nanoseconds = getattr(value, "nanoseconds", 0)  # pandas' durations have them
+        return b"m" + encode(value // timedelta(microseconds=1) * 1000 + nanoseconds)
     if isinstance(value, tuple):
         parts = list(map(encode, value))
         return b"(" + b"".join(struct.pack(">Q", len(part)) + part for part in parts)
-    raise TypeError("only numbers, text, bytes, dates, timestamps and tuples of them have a stable hash")
+    raise TypeError("only numbers, text, bytes, dates, timestamps, durations and tuples of them have a stable hash")
 
 
 def _encode_timestamp(value: datetime) -> bytes:

@@ -35,7 +35,7 @@ from sash.aggregations.base import Aggregation, Kind
 __all__ = ["Median", "Quantile"]
 
 _NUMBERS = (int, float, Fraction)
-_MEASURES = (*_NUMBERS, Decimal, datetime, timedelta)
+_MEASURES = (*_NUMBERS, Decimal, datetime, timedelta, np.datetime64, np.timedelta64)
 
 Run = tuple[tuple[Any, ...], tuple[int, ...]]
 Partial = tuple[int, int, tuple[Any, ...], tuple[int, ...]]

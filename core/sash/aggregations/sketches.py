@@ -154,10 +154,12 @@ def _restored(value: Any) -> Any:
 
 
 def _rank(item: Any) -> tuple[int, Any]:
-    """A sort key for any mix of items: numbers, then text, then tuples."""
+    """A sort key for any mix of items: numbers, NaN the last of them, then text, then tuples."""
     if isinstance(item, tuple):
-        return (2, tuple(map(_rank, item)))
-    return (1, item) if isinstance(item, str) else (0, item)
+        return (3, tuple(map(_rank, item)))
+    if isinstance(item, str):
+        return (2, item)
+    return (0, item) if item == item else (1, 0)
 
 
 class HeavyHitters(_Sketch):

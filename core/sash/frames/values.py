@@ -155,8 +155,10 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
         rows = [(None,) * len(fields) if result is None else tuple(result) for result in results]
         return tuple(results_of([row[i] for row in rows], kind=kind) for i in range(len(fields)))
     if not len(results):
-        return np.zeros(0, kind or np.float64)
+        return np.zeros(0, np.float64 if kind is None else kind)
     array = array_of(results)
+    if kind == np.uint64 and array.dtype.kind == "O":  # integers of more than 63 bits
+        return masked(np.array([result or 0 for result in results], kind), null_of(array))
     if kind is None or "O" in (array.dtype.kind, kind.kind):
         return array
     if kind.kind in "mM":

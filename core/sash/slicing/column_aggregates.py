@@ -59,8 +59,14 @@ class Aggregate:
         try:
             return self, self.form.from_column(column)
         except NotCompilable as error:
-            form = interpreted_form(self.aggregation, self.dtypes or (), str(error))
-            return replace(self, form=form), form.from_column(column)
+            dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in self.dtypes or ())  # as rows have times
+            form = interpreted_form(self.aggregation, dtypes, str(error))
+            return replace(self, form=form, dtypes=dtypes), form.from_column(column)
+
+    def to_rows(self, partials: Partials) -> PartialColumn:
+        """Partials as the row engine has them."""
+        dtypes = self.dtypes or ()
+        return _in_units(self.aggregation, self.form.to_column(partials), dtypes, (OBJECT,) * len(dtypes))
 
     @cached_property
     def nothing(self) -> Any:

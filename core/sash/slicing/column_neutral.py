@@ -40,7 +40,7 @@ def dumped(state: State, query: Query, in_order: bool) -> list[LaneState]:
     values = [to_list(in_micros(pending.columns[name][order])) for name in query.values] if len(pending) else []
     times = pending.times[order].tolist()
     rows = list(zip(times, zip(*values, strict=True) if values else [()] * len(times), strict=True))
-    columns = [each.form.to_column(part) for each, part in zip(state.aggregates, table.partials, strict=True)]
+    columns = [each.to_rows(part) for each, part in zip(state.aggregates, table.partials, strict=True)]
     return [
         LaneState(
             _watermark(keys.watermark[key], state.dtype),
