@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
+from os.path import join
 from threading import RLock
 from typing import Any
 
 from sash.stores.base import HEADER, Batch, StoreError, conflict, library
+from sash.stores.lmdb_file import damage
 
 __all__ = ["LMDBStore"]
 
@@ -37,6 +39,11 @@ class LMDBStore:
         self._lock = RLock()
         self._moved = 0
         with self._named():
+            if (wrong := damage(join(self._path, "data.mdb"))) is not None:
+                raise StoreError(
+                    f"{self.name} cannot be used: data.mdb {wrong}; restore it from a copy, or delete the folder "
+                    "to start with an empty store"
+                )
             self._env: Any = lmdb.open(self._path, map_size=size, sync=sync, metasync=False, readahead=False)
             self._env.reader_check()  # a reader that was killed would keep its version of all pages for ever
 
