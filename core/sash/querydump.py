@@ -27,8 +27,9 @@ _ROLES = ("lift", "combine", "lower", "invert")
 def dump_query(query: Query) -> str:
     """The query as TOML text, from which :func:`sash.load_query` makes an equal one.
 
-    Users' functions are written as the paths of modules that they are in; a ValueError says of a lambda, of a local
-    function or of one of the program itself that it has none. Durations are texts in it, also those given otherwise.
+    Users' functions are written as the paths of modules that they are in, which ``allow_imports`` of ``load_query`` has
+    to name; a ValueError says of a lambda, of a local function or of one of the program itself that it has none.
+    Durations are texts in it, also those given otherwise.
 
     >>> import sash
     >>> print(dump_query(sash.Query(windows=sash.tumbling("1m"), aggregates={"peak": sash.Max("load")}, time="ts")))

@@ -36,7 +36,8 @@ q = 0.99
 class, with its arguments, or a ready one, with nothing else; or "aggregation", with the paths of ``lift``, ``combine``,
 ``lower`` and ``invert`` and the other arguments of :func:`sash.aggregation`.
 
-A query file can name Python code to import: load only files that you trust.
+Paths import Python code, and run it, so a query file may name none unless the program allows its package:
+``load_query(path, allow_imports=["package"])``.
 """
 
 from __future__ import annotations
@@ -44,28 +45,34 @@ from __future__ import annotations
 import os
 import re
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
+from sash.importpaths import Imports
 from sash.query import Query
 from sash.querydump import dump_query
-from sash.queryreader import QueryFileError, Reader
+from sash.queryreader import QueryFileError, QueryImportError, Reader
 from sash.tomllines import lines_of
 
-__all__ = ["QueryFileError", "dump_query", "load_query", "parse_query"]
+__all__ = ["QueryFileError", "QueryImportError", "dump_query", "load_query", "parse_query"]
 
 
-def load_query(path: str | os.PathLike[str]) -> Query:
-    """The query of a TOML file. Imports the modules that it names: load only files that you trust."""
+def load_query(path: str | os.PathLike[str], *, allow_imports: Iterable[str] = ()) -> Query:
+    """The query of a TOML file.
+
+    A file may name Python code only of the modules in ``allow_imports`` and below: ``["house"]`` allows "house:lift"
+    and "house.plugs:lift". Loading such a file runs code of those modules, so allow only what a file may run.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         line = Path(path).read_bytes()[: error.start].count(b"\n") + 1
         raise QueryFileError(str(path), line, "the file is not a text in UTF-8") from error
-    return parse_query(text, str(path))
+    return parse_query(text, str(path), allow_imports=allow_imports)
 
 
-def parse_query(text: str, name: str = "query") -> Query:
-    """The query of a TOML text, which errors call ``name``.
+def parse_query(text: str, name: str = "query", *, allow_imports: Iterable[str] = ()) -> Query:
+    """The query of a TOML text, which errors call ``name``. ``allow_imports`` is as for :func:`load_query`.
 
     >>> parse_query('''
     ... window = { type = "sliding", range = 16 }
@@ -73,10 +80,11 @@ def parse_query(text: str, name: str = "query") -> Query:
     ... ''').aggregates
     {'peak': Max('load')}
     """
+    imports = Imports(allow_imports)
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
         raise QueryFileError(name, line, f"this is not TOML: {error}") from error
-    return Reader(name, lines_of(text)).query(content)
+    return Reader(name, lines_of(text), imports).query(content)

@@ -9,11 +9,11 @@ from typing import Any
 
 from sash import aggregations
 from sash.aggregations import Aggregation
-from sash.importpaths import imported, near
+from sash.importpaths import ImportRefused, Imports, near
 from sash.query import Query
 from sash.windows import Window, last, punctuated, session, sliding, tumbling, window_while
 
-__all__ = ["QueryFileError", "Reader"]
+__all__ = ["QueryFileError", "QueryImportError", "Reader"]
 
 Keys = tuple[str, ...]
 """The path of a key."""
@@ -45,18 +45,35 @@ class QueryFileError(ValueError):
         super().__init__(f"{path}, line {line}: {sentence}")
 
 
-class Reader:
-    """Makes a query of what tomllib read; ``lines`` are those of the keys, by path."""
+class QueryImportError(QueryFileError):
+    """A query file names code that it may not import: ``reason`` says which, without what to do about it.
 
-    def __init__(self, name: str, lines: Mapping[Keys, int]) -> None:
+    ``module`` is what would have to be allowed, None if nothing helps.
+    """
+
+    def __init__(self, path: str, line: int, reason: str, module: str | None) -> None:
+        self.reason = reason
+        self.module = module
+        remedy = "" if module is None else f"; if you trust the file, say allow_imports=[{module!r}]"
+        super().__init__(path, line, reason + remedy)
+
+
+class Reader:
+    """Makes a query of what tomllib read; ``lines`` are those of the keys, by path, ``imports`` what it may import."""
+
+    def __init__(self, name: str, lines: Mapping[Keys, int], imports: Imports) -> None:
         self.name = name
         self.lines = lines
+        self.imports = imports
 
     def error(self, path: Keys, sentence: str) -> QueryFileError:
         """The error at the line of ``path``, or of the nearest table around it."""
+        return QueryFileError(self.name, self.line(path), sentence)
+
+    def line(self, path: Keys) -> int:
         while path and path not in self.lines:
             path = path[:-1]
-        return QueryFileError(self.name, self.lines.get(path, 1), sentence)
+        return self.lines.get(path, 1)
 
     def query(self, content: dict[str, Any]) -> Query:
         self.known((), content, _KEYS)
@@ -163,7 +180,9 @@ class Reader:
         if not isinstance(name, str):
             raise self.error(path, f"expected the path of a Python object, 'package.module:object'; got {name!r}")
         try:
-            return imported(name)
+            return self.imports.load(name)
+        except ImportRefused as error:
+            raise QueryImportError(self.name, self.line(path), str(error), error.module) from error
         except ValueError as error:
             raise self.error(path, str(error)) from error
 

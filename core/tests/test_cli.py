@@ -312,6 +312,7 @@ def test_code_that_a_query_names_is_found_in_this_folder(tmp_path: Path) -> None
     )
     (tmp_path / "in.csv").write_text("load\n1.5\n4.0\n3.5\n")
     command = [str(Path(sys.executable).with_name("sash")), "run", "--query", "q.toml", "--input", "in.csv", "--quiet"]
+    command += ["--allow-imports", "mine"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert [line.split()[-1] for line in done.stdout.splitlines()] == ["spread", "2.5", "0.5"]

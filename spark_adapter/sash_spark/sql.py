@@ -19,7 +19,7 @@ from pyspark.sql import types as T
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn, SelectedColumn
 
 from sash import Query
-from sash.queryfile import load_query, parse_query
+from sash.queryfile import QueryImportError, load_query, parse_query
 from sash_spark.batch import Running
 from sash_spark.columns import arrow_schema
 from sash_spark.paths import find, path_of, quoted
@@ -39,6 +39,8 @@ def register(spark: SparkSession, queries: Mapping[str, Query] | None = None, na
     """Make queries callable in SQL: ``sash(TABLE(t), query)`` or ``sash(TABLE(t), query, 'order, columns')``.
 
     ``query`` is one of the names in ``queries``, a file that ends in ``.toml`` (read on the driver), or a TOML text.
+    Files and texts name built-in functions only, since whoever writes SQL need not be who runs it: a query with Python
+    code of your own is one of ``queries``.
     """
     known = dict(queries or {})
 
@@ -148,10 +150,16 @@ def _query(known: Mapping[str, Query], text: Any) -> Query:
         raise ValueError("the query must be a constant: a name, a file that ends in .toml, or a TOML text")
     if text in known:
         return known[text]
-    if text.endswith(".toml") and "\n" not in text:
-        return load_query(Path(text))
-    if "=" in text:
-        return parse_query(text)
+    try:
+        if text.endswith(".toml") and "\n" not in text:
+            return load_query(Path(text))
+        if "=" in text:
+            return parse_query(text)
+    except QueryImportError as error:
+        raise ValueError(
+            f"{error.path}, line {error.line}: {error.reason} in SQL; load such a query in the program and register it "
+            "by name: sash_spark.register(spark, {'name': query})"
+        ) from error
     raise ValueError(f"there is no query {text!r}; there are {', '.join(map(repr, known)) or 'none'}")
 
 

@@ -54,6 +54,28 @@ def test_what_sql_users_are_told(spark: SparkSession, readings: DataFrame) -> No
             spark.sql(f"SELECT * FROM sash(TABLE(readings), '{query}')")
 
 
+@pytest.mark.parametrize("way", ["a text", "a file"])
+def test_sql_runs_no_code_that_a_query_names(
+    spark: SparkSession, readings: DataFrame, tmp_path: Path, way: str
+) -> None:
+    sash_spark.register(spark)
+    touched = tmp_path / "touched"
+    query = f"""window = {{ type = "sliding", range = 3 }}
+[aggregates.x]
+function = "os:system"
+columns = "touch {touched}"
+"""
+    if way == "a file":
+        file = tmp_path / "evil.toml"
+        file.write_text(query)
+        query = str(file)
+    with pytest.raises(
+        AnalysisException, match=r"line 3: 'os:system' names code .*not allowed in SQL; .*register it by name"
+    ):
+        spark.sql(f"SELECT * FROM sash(TABLE(readings), '{query}', 'id')")
+    assert not touched.exists()
+
+
 def test_one_line(spark: SparkSession, readings: DataFrame) -> None:
     found = sash_spark.rolling(readings, 3, key="plug", order="id", peak=sash.Max("load"), all=sash.Collect("load"))
     sash_spark.create_view(readings, sash.queryfile.parse_query(TEXT), "peaks", order="id")

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -18,8 +19,9 @@ from sash.cli.errors import DataError, UsageError, sentence
 from sash.cli.files import Source, arrow, in_micros
 from sash.cli.progress import shown, summary
 from sash.cli.writers import writing
+from sash.importpaths import Imports
 from sash.query import Query
-from sash.queryfile import QueryFileError, load_query
+from sash.queryfile import QueryFileError, QueryImportError, load_query
 
 __all__ = ["add", "query_of"]
 
@@ -48,10 +50,32 @@ def add(commands: Any) -> None:
     run.add_argument("--output-format", choices=FORMATS, help="of the output, where its name does not tell")
     run.add_argument("--summary", type=Path, metavar="FILE", help="also write the summary to this file, as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress and no summary")
+    _add_allow_imports(run)
     run.set_defaults(command=_run)
     explain = commands.add_parser("explain", help="tell how a query runs", description="The plan of a query, in words.")
     explain.add_argument("query", type=Path, metavar="Q.toml", help="the query file")
+    _add_allow_imports(explain)
     explain.set_defaults(command=_explain)
+
+
+def _add_allow_imports(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--allow-imports",
+        type=_modules,
+        action="extend",
+        default=[],
+        metavar="MODULE[,MODULE]",
+        help="modules whose code the query file may name and run, each with those below it (default: none)",
+    )
+
+
+def _modules(text: str) -> tuple[str, ...]:
+    try:
+        return Imports(name.strip() for name in text.split(",")).allowed
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"expected module names, such as mypackage,other.module; got {text!r}"
+        ) from None
 
 
 def _positive(text: str) -> int:
@@ -60,18 +84,21 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def query_of(path: Path) -> Query:
-    """The query of a file. Code that it names is found in this folder, too, here and in workers of this machine."""
+def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
+    """The query of a file. Code that it may name is found in this folder, too, here and in workers of this machine."""
     here = os.getcwd()
-    if here not in sys.path:
+    if allow_imports and here not in sys.path:
         sys.path.insert(0, here)
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
     try:
-        return load_query(path)
+        return load_query(path, allow_imports=allow_imports)
     except FileNotFoundError:
         raise UsageError(f"{path}: there is no such query file") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a query file") from None
+    except QueryImportError as error:
+        remedy = "" if error.module is None else f"; if you trust the file, say --allow-imports {error.module}"
+        raise UsageError(f"{path}, line {error.line}: {error.reason}{remedy}") from error
     except QueryFileError as error:
         raise UsageError(sentence(error)) from error
 
@@ -79,11 +106,11 @@ def query_of(path: Path) -> Query:
 def _explain(options: argparse.Namespace) -> None:
     from sash.plan import explain
 
-    print(explain(query_of(options.query)))
+    print(explain(query_of(options.query, options.allow_imports)))
 
 
 def _run(options: argparse.Namespace) -> None:
-    query, run = query_of(options.query), engine(options.engine)
+    query, run = query_of(options.query, options.allow_imports), engine(options.engine)
     source = Source.of(options.input, options.format, options.streaming)
     missing = [name for name in query.columns if name not in source.schema.names]
     if missing:
