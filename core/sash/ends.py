@@ -5,11 +5,11 @@ Engines name their types each in their own way; here a column is of a kind, what
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from sash.epochs import check_step
 from sash.lanes import Lane
-from sash.output import POSITION, Output
+from sash.output import POSITION, Output, has_fractions
 from sash.query import Query
 from sash.windows import ContextFree
 
@@ -101,19 +101,3 @@ def ends_in(query: Query, lane: Lane, name: str | None) -> str | None:
     window = query.named[name]
     counted = isinstance(window, ContextFree) and window.measure == "count"
     return None if counted else lane.order
-
-
-def has_fractions(query: Query, lane: Lane) -> bool:
-    """Whether the ends of a lane's windows may be no whole numbers although times are. O(windows).
-
-    >>> import sash
-    >>> query = sash.Query(windows=sash.sliding(2.5, 0.5, on="ts"), aggregates={"n": sash.Count()})
-    >>> has_fractions(query, query.lanes[0])
-    True
-    """
-    numbers: list[Any] = []
-    for name in lane.names:
-        window = query.named[name]
-        numbers += getattr(window, "numbers", None) or [getattr(window, "number", 0)]
-        numbers += getattr(getattr(window, "ticks", None), "numbers", ())
-    return any(isinstance(number, float) and not number.is_integer() for number in numbers)

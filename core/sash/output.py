@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sash.aggregations.base import Aggregation
 from sash.frames import Coded, Frame
 from sash.frames.values import results_of
 from sash.lanes import Lane
+from sash.moments import unit_of
 from sash.query import Query
 from sash.slicing.rows import Result
 from sash.times import TimeCodec
@@ -19,7 +21,7 @@ from sash.windows import ContextFree, CountWindow, Last, Session, TimeWindow
 if TYPE_CHECKING:
     from sash.slicing.column_step import Results
 
-__all__ = ["POSITION", "Outcome", "Output"]
+__all__ = ["POSITION", "Outcome", "Output", "has_fractions"]
 
 Array = np.ndarray[Any, Any]
 Codecs = Mapping[str, TimeCodec]
@@ -130,19 +132,29 @@ class Output:
             columns[name] = _joined([outcome.aggregates[name] for outcome in outcomes])
         if order is not None:  # key by key
             columns = {name: each if isinstance(each, Coded) else _taken(each, order) for name, each in columns.items()}
-        like: dict[str, Any] = self._like(outcomes, keys or {})
+        like: dict[str, Any] = self._like(outcomes, keys or {}, frame)
         if kinds:
-            likes = tuple(None if kind == POSITION else kind for kind in kinds)
+            numbers = {kind for kind in kinds if kind == POSITION or frame[kind].dtype.kind in "iuf"}
+            likes = tuple(None if kind in numbers else kind for kind in kinds)
             like |= {"window_start": likes, "window_end": likes}
-        return frame.make(columns, like, self._fields() | {"window_start": kinds, "window_end": kinds})
+        fields = self._fields() | {"window_start": kinds, "window_end": kinds}
+        return frame.make(columns, like, fields, self._types(frame))
 
     def _kinds(self, frame: Frame) -> tuple[str, ...]:
         """What windows end at, columns and positions, if a column of the frame cannot hold all of it."""
         kinds = self._ends_of
         if not frame.one_type or len(kinds) == 1:
             return ()
-        numbers = {kind == POSITION or frame[kind].dtype.kind != "M" for kind in kinds}
-        return kinds if len(numbers) > 1 else ()
+        types = {self._end_type(lane, name, frame) for lane in self._query.lanes for name in lane.names}
+        return kinds if len(types) > 1 else ()
+
+    def _end_type(self, lane: Lane, name: str | None, frame: Frame) -> tuple[str, str | None]:
+        """What tells ends apart that one typed column cannot hold together: times of a zone, whole numbers, floats."""
+        if lane.order is None or self._on_counts[name]:
+            return "i", None
+        if frame[lane.order].dtype.kind == "M":
+            return "M", frame.zone(lane.order)
+        return ("f" if _has_floats(self._query, lane, frame) else "i"), None
 
     def _kind(self, lane: Lane, name: str | None) -> str:
         return POSITION if lane.order is None or self._on_counts[name] else lane.order
@@ -155,8 +167,10 @@ class Output:
         for outcome, of in zip(outcomes, ends, strict=True):
             mine = np.array([self._kind(outcome.lane, name) == kind for name in outcome.lane.names])[outcome.window]
             told = np.zeros(0, np.int64 if kind == POSITION else frame[kind].dtype)
-            if mine.any():
-                told = of[mine].astype(np.int64) if kind == POSITION else codecs[kind].from_inside_array(of[mine])
+            if kind == POSITION:
+                told = of[mine].astype(np.int64)
+            elif mine.any() or kind == outcome.lane.order:
+                told = self._ends(outcome.lane, of[mine], codecs, frame)
             whole = np.zeros(len(of), told.dtype)
             whole[mine] = told
             parts.append(np.ma.MaskedArray(whole, ~mine))  # type: ignore[no-untyped-call]
@@ -166,10 +180,10 @@ class Output:
         """The ends of a lane's windows; as objects where other windows end at something else."""
         lane = outcome.lane
         positions = [self._on_counts[name] for name in lane.names]
-        if lane.order is None or lane.order not in codecs or all(positions):
+        if lane.order is None or all(positions):
             return times
         counted = np.array(positions)[outcome.window] if any(positions) else np.zeros(len(times), np.bool_)
-        told = codecs[lane.order].from_inside_array(times[~counted] if any(positions) else times)
+        told = self._ends(lane, times[~counted] if any(positions) else times, codecs, frame)
         if not any(positions) and (told.dtype.kind != "M" or len(self._ends_of) == 1):
             return told
         if told.dtype.kind == "i":
@@ -181,15 +195,38 @@ class Output:
         mixed[~counted] = frame.objects(told, lane.order)
         return mixed
 
-    def _like(self, outcomes: Sequence[Outcome], keys: Mapping[str, Array]) -> dict[str, str]:
+    def _ends(self, lane: Lane, times: Array, codecs: Codecs, frame: Frame) -> Array:
+        """The ends of windows on time as users have them; before any row, of the type that they will have."""
+        assert lane.order is not None
+        codec = codecs.get(lane.order)
+        array = frame[lane.order]
+        if codec is None and array.dtype.kind == "M" and lane.unit != "number" and lane.time_unit is None:
+            unit = unit_of(array.dtype, lane.order)
+            codec = TimeCodec("datetime64", unit, frame.zone(lane.order)).for_steps(self.steps(lane))
+        told = times if codec is None else codec.from_inside_array(times)
+        if not frame.one_type or array.dtype.kind not in "iuf" or told.dtype.kind not in "iuf":
+            return told
+        return told.astype(np.float64 if _has_floats(self._query, lane, frame) else np.int64, copy=False)
+
+    def _like(self, outcomes: Sequence[Outcome], keys: Mapping[str, Array], frame: Frame) -> dict[str, str]:
         like = {key: key for key in keys}
         timed = [outcome.lane.order for outcome in outcomes]
-        if len(set(timed)) == 1 and timed[0] is not None and not any(self._on_counts.values()):
-            like |= {"window_start": timed[0], "window_end": timed[0]}
+        order = timed[0] if len(set(timed)) == 1 and not any(self._on_counts.values()) else None
+        if order is not None and not (frame.one_type and frame[order].dtype.kind in "iuf"):  # those are of 64 bits
+            like |= {"window_start": order, "window_end": order}
         for name, aggregation in self._query.aggregates.items():
             if aggregation.result_column is not None and aggregation.columns:
                 like[name] = aggregation.columns[aggregation.result_column]
         return like
+
+    def _types(self, frame: Frame) -> dict[str, Any]:
+        """The types of results that are not values of a column, as far as the types of the columns tell them."""
+        found = {
+            name: frame.declared(aggregation, _is_ours(aggregation))
+            for name, aggregation in self._query.aggregates.items()
+            if aggregation.result_column is None
+        }
+        return {name: declared for name, declared in found.items() if declared is not None}
 
     def _fields(self) -> dict[str, Any]:
         return {name: each.result_tuple or each.fields for name, each in self._query.aggregates.items() if each.fields}
@@ -197,6 +234,33 @@ class Output:
 
 def _gives_positions(window: Any) -> bool:
     return isinstance(window, CountWindow) or (isinstance(window, ContextFree) and window.measure == "count")
+
+
+def _has_floats(query: Query, lane: Lane, frame: Frame) -> bool:
+    """Whether the ends of a lane's windows, which are on plain numbers, are floats."""
+    assert lane.order is not None
+    return bool(frame[lane.order].dtype.kind == "f") or has_fractions(query, lane)
+
+
+def has_fractions(query: Query, lane: Lane) -> bool:
+    """Whether the ends of a lane's windows may be no whole numbers although times are. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(2.5, 0.5, on="ts"), aggregates={"n": sash.Count()})
+    >>> has_fractions(query, query.lanes[0])
+    True
+    """
+    numbers: list[Any] = []
+    for name in lane.names:
+        window = query.named[name]
+        numbers += getattr(window, "numbers", None) or [getattr(window, "number", 0)]
+        numbers += getattr(getattr(window, "ticks", None), "numbers", ())
+    return any(isinstance(number, float) and not number.is_integer() for number in numbers)
+
+
+def _is_ours(aggregation: Aggregation) -> bool:
+    module = type(aggregation).__module__
+    return module.startswith("sash.aggregations.") and module != "sash.aggregations.custom"
 
 
 def _steps(window: Any) -> Iterator[int]:

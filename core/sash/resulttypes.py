@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from sash.aggregations import (
     M4,
@@ -40,9 +40,16 @@ __all__ = [
     "Plain",
     "ResultType",
     "Struct",
+    "TypeSystem",
+    "declared_type",
     "never_null",
+    "resolve",
     "result_type",
 ]
+
+
+Kind = TypeVar("Kind")
+"""A type of a library or an engine."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class Like:
 
 @dataclass(frozen=True)
 class Plain:
-    """A value of one of Python's types. ``exact``: a decimal with no more places than the input has."""
+    """A value of one of Python's types. ``exact``: a sum, with no more places than the input has."""
 
     type: type
     exact: bool = False
@@ -131,7 +138,7 @@ def _tried(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> Any:
 def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> ResultType:
     for known in _PLAIN:
         if isinstance(result, known):
-            return Plain(known, exact and known is Decimal)
+            return Plain(known, exact and known in (Decimal, int, timedelta))
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return Struct(
             tuple((name, _type_of(part, aggregation)) for name, part in zip(result._fields, result, strict=True))
@@ -145,3 +152,52 @@ def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> Resu
         if isinstance(result, tuple):
             return Struct(tuple((f"_{i}", _type_of(part, aggregation)) for i, part in enumerate(result, 1)))
     raise TypeError(f"what type the results of {aggregation!r} have cannot be told from {result!r}")
+
+
+class TypeSystem(Protocol[Kind]):
+    """The types of a library or an engine: what values a column has, and how the types of results are called."""
+
+    def samples(self, kind: Kind) -> tuple[Any, Any]:
+        """Two values that a column of this type can have, the smaller first; a TypeError if it can have none."""
+
+    def plain(self, kind: type, exact: bool, columns: Sequence[Kind]) -> Kind:
+        """The type of values of one of Python's types, other than decimals, over columns of these types."""
+
+    def digits(self, kind: Kind) -> tuple[int, int, int] | None:
+        """Of a decimal type the precision, the scale and the largest precision that there is; None: it is none."""
+
+    def decimal(self, precision: int, scale: int) -> Kind: ...
+    def list_of(self, item: Kind) -> Kind: ...
+    def struct(self, fields: list[tuple[str, Kind]]) -> Kind: ...
+
+
+def resolve(result: ResultType, columns: Sequence[Kind], system: TypeSystem[Kind]) -> Kind:
+    """What a system calls the type of results over columns of these types."""
+    match result:
+        case Like(column):
+            return columns[column]
+        case ListOf(item):
+            return system.list_of(resolve(item, columns, system))
+        case Struct(fields):
+            return system.struct([(name, resolve(part, columns, system)) for name, part in fields])
+        case Plain(type=kind, exact=exact):
+            if kind is Decimal:
+                return system.decimal(*_digits(columns, exact, system))
+            return system.plain(kind, exact, columns)
+
+
+def _digits(columns: Sequence[Kind], exact: bool, system: TypeSystem[Kind]) -> tuple[int, int]:
+    """As SQL has it: ten digits more for a sum; four more before and behind the point for what is divided."""
+    found = [digits for column in columns if (digits := system.digits(column)) is not None]
+    if not found:
+        return 38, 18
+    precision, scale, most = max(found, key=lambda digits: digits[1])
+    return (min(most, precision + 10), scale) if exact else (min(most, precision + 4), min(most, scale + 4))
+
+
+def declared_type(aggregation: Aggregation, columns: Sequence[Kind], system: TypeSystem[Kind]) -> Kind:
+    """The type of an aggregation's results over columns of these types, before any row is there.
+
+    ``TypeError`` if it cannot aggregate such columns, or if two values do not tell what the results are.
+    """
+    return resolve(result_type(aggregation, [system.samples(column) for column in columns]), columns, system)

@@ -11,8 +11,8 @@ from sash import Query
 from sash.arrowends import end_types, kind_of
 from sash.ends import check_order
 from sash.lanes import Lane
-from sash.resulttypes import result_type
-from sash_flink.resulting import resulting, samples
+from sash.resulttypes import declared_type
+from sash_flink.resulting import FlinkTypes
 
 __all__ = ["checked", "find"]
 
@@ -43,7 +43,7 @@ def checked(query: Query, schema: pa.Schema, types: Mapping[str, pa.DataType] | 
             if name in given:
                 fields.append((name, given[name]))
             else:
-                fields.append((name, resulting(result_type(aggregation, [samples(each) for each in columns]), columns)))
+                fields.append((name, declared_type(aggregation, columns, FlinkTypes())))
         except TypeError as error:
             typed = ", ".join(f"{c!r} is {kind}" for c, kind in zip(aggregation.columns, columns, strict=True))
             raise TypeError(f"aggregate {name!r}: {error}" + (f" (column {typed})" if typed else "")) from error

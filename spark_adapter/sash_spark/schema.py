@@ -7,12 +7,12 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from sash import Aggregation, Query
+from sash import Query
 from sash.ends import Kind, check_order, end_columns, end_kind
 from sash.lanes import Lane
-from sash.resulttypes import never_null, result_type
+from sash.resulttypes import declared_type, never_null
 from sash_spark.paths import find
-from sash_spark.types import NUMBERS, WHOLE, resulting, samples
+from sash_spark.types import NUMBERS, WHOLE, SparkTypes
 
 __all__ = ["checked", "output_schema"]
 
@@ -35,16 +35,13 @@ def output_schema(query: Query, input_schema: T.StructType, types: Mapping[str, 
     for name, aggregation in query.aggregates.items():
         columns = [find(input_schema, column) for column in aggregation.columns]
         try:
-            kind = parsed(given[name]) if name in given else _result(aggregation, [each.dataType for each in columns])
+            told = [each.dataType for each in columns]
+            kind = parsed(given[name]) if name in given else declared_type(aggregation, told, SparkTypes())
         except TypeError as error:
             raise TypeError(_about(name, aggregation.columns, columns, error)) from error
         nulls = any(field.nullable for field in columns)
         fields.append(T.StructField(name, kind, not never_null(aggregation, nulls)))
     return T.StructType(fields)
-
-
-def _result(aggregation: Aggregation, columns: Sequence[T.DataType]) -> T.DataType:
-    return resulting(result_type(aggregation, [samples(each) for each in columns]), columns)
 
 
 def checked(query: Query, schema: T.StructType, types: Mapping[str, Any] | None = None) -> T.StructType:

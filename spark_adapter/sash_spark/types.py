@@ -9,9 +9,7 @@ from typing import Any
 
 from pyspark.sql import types as T
 
-from sash.resulttypes import Like, ListOf, Plain, ResultType, Struct
-
-__all__ = ["NUMBERS", "WHOLE", "resulting", "samples"]
+__all__ = ["NUMBERS", "WHOLE", "SparkTypes"]
 
 WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
 NUMBERS = (*WHOLE, T.FloatType, T.DoubleType)
@@ -41,55 +39,46 @@ _PLAIN: dict[type, T.DataType] = {
 }
 
 
-def samples(kind: T.DataType) -> tuple[Any, Any]:
-    """Two values that a column of this type can have, the smaller first."""
-    if isinstance(kind, WHOLE):
-        return (1, 2)
-    if isinstance(kind, T.DecimalType):
-        return (Decimal(1).scaleb(-kind.scale), Decimal(2).scaleb(-kind.scale))
-    if isinstance(kind, T.ArrayType):
-        first, second = samples(kind.elementType)
-        return ([first], [second])
-    if isinstance(kind, T.StructType):
-        parts = [samples(field.dataType) for field in kind]
-        low, high = ({field.name: part[i] for field, part in zip(kind, parts, strict=True)} for i in (0, 1))
-        return (low, high)
-    if isinstance(kind, T.MapType):
-        ((key, _), (value, other)) = samples(kind.keyType), samples(kind.valueType)
-        return ([(key, value)], [(key, other)])
-    try:
-        return _SAMPLES[type(kind)]
-    except KeyError:
-        raise TypeError(f"values of type {kind.simpleString()} cannot be aggregated") from None
+class SparkTypes:
+    """The :class:`~sash.resulttypes.TypeSystem` of Spark."""
 
+    def samples(self, kind: T.DataType) -> tuple[Any, Any]:
+        """Two values that a column of this type can have, the smaller first."""
+        if isinstance(kind, WHOLE):
+            return (1, 2)
+        if isinstance(kind, T.DecimalType):
+            return (Decimal(1).scaleb(-kind.scale), Decimal(2).scaleb(-kind.scale))
+        if isinstance(kind, T.ArrayType):
+            first, second = self.samples(kind.elementType)
+            return ([first], [second])
+        if isinstance(kind, T.StructType):
+            parts = [self.samples(field.dataType) for field in kind]
+            low, high = ({field.name: part[i] for field, part in zip(kind, parts, strict=True)} for i in (0, 1))
+            return (low, high)
+        if isinstance(kind, T.MapType):
+            ((key, _), (value, other)) = self.samples(kind.keyType), self.samples(kind.valueType)
+            return ([(key, value)], [(key, other)])
+        try:
+            return _SAMPLES[type(kind)]
+        except KeyError:
+            raise TypeError(f"values of type {kind.simpleString()} cannot be aggregated") from None
 
-def resulting(result: ResultType, columns: Sequence[T.DataType]) -> T.DataType:
-    """The type of results over columns of these types."""
-    match result:
-        case Like(column):
-            return columns[column]
-        case ListOf(item):
-            return T.ArrayType(resulting(item, columns))
-        case Struct(fields):
-            return T.StructType([T.StructField(name, resulting(part, columns)) for name, part in fields])
-        case Plain(type=kind, exact=exact):
-            if kind is Decimal:
-                return _decimal(columns, exact)
-            if kind is datetime:
-                return _timestamp(columns)
-            return _PLAIN[kind]
+    def plain(self, kind: type, exact: bool, columns: Sequence[T.DataType]) -> T.DataType:
+        """The type of values of one of Python's types."""
+        if kind is datetime:
+            found = [each for each in columns if isinstance(each, T.TimestampType | T.TimestampNTZType)]
+            return found[0] if found else T.TimestampType()
+        return _PLAIN[kind]
 
+    def digits(self, kind: T.DataType) -> tuple[int, int, int] | None:
+        """Of a decimal type the precision, the scale and the largest precision that there is."""
+        return (kind.precision, kind.scale, 38) if isinstance(kind, T.DecimalType) else None
 
-def _decimal(columns: Sequence[T.DataType], exact: bool) -> T.DecimalType:
-    """As Spark's own ``sum`` and ``avg`` have it: ten digits more, or four more before and behind the point."""
-    of = max((each for each in columns if isinstance(each, T.DecimalType)), key=lambda each: each.scale, default=None)
-    if of is None:
-        return T.DecimalType(38, 18)
-    if exact:
-        return T.DecimalType(min(38, of.precision + 10), of.scale)
-    return T.DecimalType(min(38, of.precision + 4), min(38, of.scale + 4))
+    def decimal(self, precision: int, scale: int) -> T.DataType:
+        return T.DecimalType(precision, scale)
 
+    def list_of(self, item: T.DataType) -> T.DataType:
+        return T.ArrayType(item)
 
-def _timestamp(columns: Sequence[T.DataType]) -> T.DataType:
-    found = [each for each in columns if isinstance(each, T.TimestampType | T.TimestampNTZType)]
-    return found[0] if found else T.TimestampType()
+    def struct(self, fields: list[tuple[str, T.DataType]]) -> T.DataType:
+        return T.StructType([T.StructField(name, kind) for name, kind in fields])

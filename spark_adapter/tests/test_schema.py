@@ -6,8 +6,10 @@ import datetime as dt
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from pyspark.sql import types as T
+from pyspark.sql.pandas.types import to_arrow_schema
 
 import sash
 import sash_spark
@@ -226,3 +228,48 @@ def test_an_order_must_be_named(spark: SparkSession) -> None:
         sash_spark.aggregate(
             spark.range(3), sash.Query(windows=sash.sliding(2), aggregates={"n": sash.Count()}), "when"
         )
+
+
+SPARK_TYPES: dict[str, tuple[T.DataType, list[Any]]] = {
+    "boolean": (T.BooleanType(), [True, False]),
+    "tinyint": (T.ByteType(), [1, 2]),
+    "int": (T.IntegerType(), [1, 2]),
+    "bigint": (T.LongType(), [1, 2]),
+    "float": (T.FloatType(), [1.5, 2.5]),
+    "double": (T.DoubleType(), [1.5, 2.5]),
+    "decimal": (T.DecimalType(10, 2), [Decimal("1.25"), Decimal("2.50")]),
+    "wide decimal": (T.DecimalType(38, 20), [Decimal("1.25"), Decimal("2.50")]),
+    "string": (T.StringType(), ["a", "b"]),
+    "binary": (T.BinaryType(), [b"a", b"b"]),
+    "date": (T.DateType(), [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]),
+    "timestamp": (T.TimestampType(), [dt.datetime(2024, 1, 1, tzinfo=dt.UTC), dt.datetime(2024, 1, 2, tzinfo=dt.UTC)]),
+    "timestamp_ntz": (T.TimestampNTZType(), [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 2)]),
+}
+AGGREGATES = [
+    *(kind("x") for kind in (sash.Count, sash.Sum, sash.Min, sash.Max, sash.Mean, sash.GeometricMean, sash.MinCount)),
+    *(kind("x") for kind in (sash.MaxCount, sash.SampleStdDev, sash.PopulationStdDev, sash.First, sash.Last)),
+    *(kind("x") for kind in (sash.Collect, sash.CollectDistinct, sash.Concat, sash.M4, sash.Bloom, sash.Median)),
+    sash.Quantile("x", q=0.3),
+    sash.ArgMin("x", "x"),
+]
+
+
+@pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+@pytest.mark.parametrize("name", SPARK_TYPES)
+def test_a_local_run_has_the_types_that_are_declared_here(name: str) -> None:
+    kind, values = SPARK_TYPES[name]
+    (column,) = to_arrow_schema(T.StructType([T.StructField("x", kind)])).types
+    table = pa.table({"x": pa.array(values, column)})
+    compared = 0
+    for aggregation in AGGREGATES:
+        query = sash.Query(windows=sash.tumbling(2), aggregates={"r": aggregation})
+        try:
+            schema = output_schema(query, T.StructType([T.StructField("x", kind)]))
+            results = sash.run(query, table)
+        except (TypeError, ValueError):  # it cannot aggregate them
+            continue
+        declared = to_arrow_schema(schema).field("r").type
+        for found in (results, sash.run(query, table[:0])):
+            assert found.schema.field("r").type == declared, aggregation
+        compared += 1
+    assert compared > 5

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sash.aggregations.base import Aggregation
 from sash.frames import of_arrow, of_pandas, of_polars, of_python
 from sash.frames.values import Coded, Nan, Parts, in_micros, to_list
 
-__all__ = ["Frame", "Kind", "columns_of"]
+__all__ = ["Declared", "Frame", "Kind", "columns_of"]
 
 Array = np.ndarray[Any, Any]
+
+
+class Declared(NamedTuple):
+    """The type of a result, known before any row; if it is not ``certain``, what does not fit has a type of its own."""
+
+    kind: Any
+    certain: bool
 
 
 class Kind(Protocol):
@@ -27,7 +35,8 @@ class Kind(Protocol):
     def take(self, column: Any, rows: Array) -> Any: ...
     def codes(self, column: Any, nan: Nan = ...) -> Array | None: ...
     def objects_of(self, values: Array, like: Any) -> Array: ...
-    def make_column(self, values: Array | Parts, like: Any) -> Any: ...
+    def declared(self, aggregation: Aggregation, columns: Sequence[Any]) -> Any: ...
+    def make_column(self, values: Array | Parts, like: Any, kind: Any = ...) -> Any: ...
     def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
 
 
@@ -99,6 +108,7 @@ class Frame:
         columns: Mapping[str, Any],
         like: Mapping[str, Any] | None = None,
         fields: Mapping[str, Any] | None = None,
+        types: Mapping[str, Any] | None = None,
     ) -> Any:
         """A table of the same kind from arrays: O(rows), without a copy where the kind allows it.
 
@@ -106,13 +116,14 @@ class Frame:
         or texts of a kind, timestamps get their zone back. A :class:`Coded` column is ``values[codes]``. A tuple of
         arrays is a structured column, whose parts ``fields`` names, by a named tuple or by names: a struct in Arrow and
         polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays. Its ``like`` may be a
-        tuple, with a column or None for each part.
+        tuple, with a column or None for each part. ``types`` are those that :meth:`declared` tells: a value that does
+        not fit is a TypeError.
 
         >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])
         >>> frame.make({"plug": np.array(["b"], object), "peak": np.array([2.5])})
         {'plug': ['b'], 'peak': [2.5]}
         """
-        like, fields = like or {}, fields or {}
+        like, fields, types = like or {}, fields or {}, types or {}
         made = {}
         for name, values in columns.items():
             source = self._source(like.get(name))
@@ -120,8 +131,26 @@ class Frame:
                 made[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
             else:
                 whole = Parts(values, fields[name]) if isinstance(values, tuple) else values
-                made[name] = self._kind.make_column(whole, source)
+                made[name] = self._typed(name, whole, source, types.get(name))
         return self._kind.make_table(made, self._data, self._columns)
+
+    def _typed(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
+        if declared is None:
+            return self._kind.make_column(values, like)
+        try:
+            return self._kind.make_column(values, like, declared.kind)
+        except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+            if not declared.certain:  # two samples did not tell all that it can be
+                return self._kind.make_column(values, like)
+            raise TypeError(
+                f"aggregate {name!r} has a result that is no {declared.kind}, the type of its column: {error}; cast "
+                "what it reads to a wider type, such as a decimal or a float"
+            ) from error
+
+    def declared(self, aggregation: Aggregation, certain: bool) -> Declared | None:
+        """The type of an aggregation's results, as the library calls it; None: its columns do not tell."""
+        kind = self._kind.declared(aggregation, [self._columns[name] for name in aggregation.columns])
+        return None if kind is None else Declared(kind, certain)
 
     def _source(self, like: Any) -> Any:
         return tuple(map(self._source, like)) if isinstance(like, tuple) else self._columns.get(like)

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregations.base import Aggregation
 from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.resulttypes import declared_type
 
 
 def _library() -> Any:
@@ -109,8 +111,22 @@ def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values, zone(like)))
 
 
-def make_column(values: Array | Parts, like: Any) -> Any:
+def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if it cannot aggregate such columns, which rows will tell."""
+    from sash.arrowtypes import ArrowTypes, value_type  # which bring pyarrow: it is there
+
+    try:
+        return declared_type(aggregation, [value_type(column.type) for column in columns], ArrowTypes())
+    except TypeError:
+        return None
+
+
+def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     pa = _library()
+    if kind is not None:
+        from sash.frames.arrow_arrays import array_of
+
+        return array_of(values.arrays if isinstance(values, Parts) else values, kind)
     if isinstance(values, Parts):
         likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
         parts = [make_column(part, each) for part, each in zip(values.arrays, likes, strict=True)]
@@ -126,6 +142,8 @@ def make_column(values: Array | Parts, like: Any) -> Any:
     if pa.types.is_timestamp(like.type):  # its unit may have to be finer
         unit = made.type.unit if pa.types.is_timestamp(made.type) else "s"
         return made.cast(pa.timestamp(unit)).cast(pa.timestamp(unit, like.type.tz))
+    if pa.types.is_date(like.type) and pa.types.is_timestamp(made.type):  # windows of parts of days
+        return made.cast(pa.timestamp("us"))
     return made
 
 

@@ -10,9 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregations import Count, MaxCount, MinCount
+from sash.aggregations.base import Aggregation
 from sash.frames import of_arrow
-from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects
+from sash.frames.values import Array, Nan, Parts, array_of, data_of, in_unit, mask_of, masked, objects, to_list
 from sash.moments import zone_name, zone_of
+from sash.resulttypes import declared_type
 
 
 def _library() -> Any:
@@ -126,10 +129,29 @@ def objects_of(values: Array, like: Any) -> Array:
     return np.asarray(moments.astype(object))
 
 
-def make_column(values: Array | Parts, like: Any) -> Any:
+def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if columns do not tell it, or rows will tell what is wrong."""
+    from sash.frames.pandas_types import PandasTypes  # which brings pandas: it is there
+
     pd = _library()
+    kinds = [column.dtype for column in columns]
+    if kinds and all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
+        found = of_arrow.declared(aggregation, [sys.modules["pyarrow"].array(column.array[:0]) for column in columns])
+        return None if found is None else pd.ArrowDtype(found)
+    try:
+        return declared_type(aggregation, kinds, PandasTypes())
+    except TypeError:  # of objects nothing is known but that they can be counted
+        return np.dtype(np.int64) if isinstance(aggregation, Count | MinCount | MaxCount) else None
+
+
+def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
+    pd = _library()
+    if isinstance(kind, pd.ArrowDtype):
+        return pd.Series(pd.arrays.ArrowExtensionArray(of_arrow.make_column(values, None, kind.pyarrow_dtype)))
     if isinstance(values, Parts):
         return pd.Series(objects(values.rows()))
+    if kind is not None:
+        return _of_type(values, kind)
     values = in_unit(values, ("s", "ms", "us", "ns"))
     mask = mask_of(values)
     data: Any = data_of(values)
@@ -139,7 +161,35 @@ def make_column(values: Array | Parts, like: Any) -> Any:
     made = pd.Series(data)
     if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
         return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
-    return made if kind is None or isinstance(kind, np.dtype) else _as(made, kind)
+    if isinstance(kind, np.dtype):
+        return made.astype(kind) if not len(made) else made
+    return made if kind is None else _as(made, kind)
+
+
+def _of_type(values: Array, kind: Any) -> Any:
+    """Results of a declared type; whole numbers and booleans of NumPy's types are nullable ones where some are null."""
+    pd = _library()
+    if kind == np.dtype(object) or getattr(kind, "kind", "") in "mM":
+        return pd.Series(objects(to_list(values)), dtype=kind)
+    if values.dtype.kind == "O":
+        values = array_of(values.tolist())
+        if values.dtype.kind == "O" and any(value is not None for value in values):
+            return pd.Series(values)  # whole numbers beyond 64 bits
+    if values.dtype.kind == "O":
+        values = masked(np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_))
+    mask, data = mask_of(values), data_of(values)
+    number = getattr(kind, "numpy_dtype", kind)
+    known = data if mask is None else data[~mask]
+    if known.dtype.kind == "f" != number.kind and not np.array_equal(known.astype(number), known):
+        raise TypeError(f"values of type {data.dtype} change as {kind}")
+    if not isinstance(kind, np.dtype):
+        made = pd.Series(data).astype(kind)
+        made[np.zeros(len(made), np.bool_) if mask is None else mask] = None
+        return made
+    data = data.astype(kind, copy=False)
+    if mask is None:
+        return pd.Series(data)
+    return pd.Series(_with_nan(data, mask) if kind.kind == "f" else _nullable(data, mask))
 
 
 def _without_null(data: Array, kind: Any) -> bool:

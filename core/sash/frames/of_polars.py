@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
 import numpy as np
 
+from sash.aggregations.base import Aggregation
 from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.resulttypes import declared_type
+
+_WIDE = Context(prec=77)
 
 
 def _library() -> Any:
@@ -79,8 +84,20 @@ def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values, zone(like)))
 
 
-def make_column(values: Array | Parts, like: Any) -> Any:
+def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if it cannot aggregate such columns, which rows will tell."""
+    from sash.frames.polars_types import PolarsTypes  # which brings polars: it is there
+
+    try:
+        return declared_type(aggregation, [column.dtype for column in columns], PolarsTypes())
+    except TypeError:
+        return None
+
+
+def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     pl = _library()
+    if kind is not None:
+        return _of_type(values, kind)
     if isinstance(values, Parts):
         likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
         named = zip(values.names, values.arrays, likes, strict=True)
@@ -101,7 +118,45 @@ def make_column(values: Array | Parts, like: Any) -> Any:
         made = made.cast(pl.Datetime("us")) if made.dtype == pl.Date else made
         name = like.dtype.time_zone
         return made if name is None else made.dt.replace_time_zone("UTC").dt.convert_time_zone(name)
+    if like.dtype == pl.Date and isinstance(made.dtype, pl.Datetime):  # windows of parts of days
+        return made.cast(pl.Datetime("us"))
     return made if values.dtype.kind == "M" else _as(made, like.dtype)
+
+
+def _of_type(values: Array | Parts, kind: Any) -> Any:
+    """Results as a column of just this type; a TypeError if one does not fit."""
+    pl = _library()
+    try:
+        if isinstance(values, Parts) or values.dtype.kind == "O":
+            whole = values.rows() if isinstance(values, Parts) else values.tolist()
+            return pl.Series(values=[as_declared(value, kind) for value in whole], dtype=kind, strict=True)
+        made = make_column(values, None)
+        if made.dtype == kind:
+            return made
+        if not (cast := made.cast(kind)).cast(made.dtype).eq_missing(made).all():
+            raise TypeError(f"values of type {made.dtype} change as {kind}")
+        return cast
+    except pl.exceptions.PolarsError as error:
+        raise TypeError(str(error)) from error
+
+
+def as_declared(value: Any, kind: Any) -> Any:
+    """A result as polars takes it: structures as dicts, decimals with the places that the type has."""
+    pl = _library()
+    if value is None:
+        return None
+    if isinstance(kind, pl.Struct):
+        parts = value.values() if isinstance(value, dict) else value
+        return {field.name: as_declared(part, field.dtype) for part, field in zip(parts, kind.fields, strict=True)}
+    if isinstance(kind, pl.List):
+        return [as_declared(item, kind.inner) for item in value]
+    if isinstance(kind, pl.Decimal):
+        return Decimal(value).quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _WIDE)
+    if kind == pl.Boolean:
+        return bool(value)
+    if kind == pl.Binary and hasattr(value, "estimated_count"):
+        return value.to_bytes()
+    return float(value) if kind == pl.Float64 and isinstance(value, int) else value
 
 
 def _fitting(values: list[Any], like: Any) -> Any:

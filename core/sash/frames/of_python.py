@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sash.aggregations.base import Aggregation
 from sash.frames import of_arrow, of_pandas, of_polars
 from sash.frames.values import Array, Nan, Parts, array_of, in_micros, mask_of, objects, to_list
 
@@ -88,7 +89,12 @@ def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values if name is None else in_micros(values), name))
 
 
-def make_column(values: Array | Parts, like: Any) -> Any:
+def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """Nothing: lists have no types, and arrays take those of the results."""
+    return None
+
+
+def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     """An array, in the zone of the column that it is like: lists and rows are made of it by :func:`make_table`."""
     if isinstance(values, Parts):
         return values

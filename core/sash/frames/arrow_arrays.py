@@ -1,0 +1,50 @@
+"""Results as Arrow arrays of just the types that were declared."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Context, Decimal
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from sash.frames.values import Parts, data_of, mask_of
+
+__all__ = ["array_of"]
+
+_WIDE = Context(prec=77)
+
+
+def array_of(values: Any, kind: pa.DataType) -> pa.Array:
+    """The results of an aggregate: an array, masked where they are null, or a tuple of one for each part."""
+    if isinstance(values, tuple):
+        parts = [array_of(part, field.type) for part, field in zip(values, kind, strict=True)]
+        null = Parts(values, [field.name for field in kind]).null
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=None if null is None else pa.array(null))
+    if values.dtype == object:
+        return pa.array([_plain(value, kind) for value in values.tolist()] if _odd(kind) else values.tolist(), kind)
+    data = data_of(values)
+    if data.dtype.kind in "mM":
+        unit = getattr(kind, "unit", "us")
+        return pa.array(data.astype(f"{data.dtype.kind}8[{unit}]"), mask=mask_of(values)).cast(kind)
+    return pa.array(data, mask=mask_of(values)).cast(kind)
+
+
+def _odd(kind: pa.DataType) -> bool:
+    """Whether Python's values are not taken as they are."""
+    return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind) or pa.types.is_binary(kind))
+
+
+def _plain(value: Any, kind: pa.DataType) -> Any:
+    """A result as Arrow takes it: structures as dicts, decimals with the places that the type has."""
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        parts = value.values() if isinstance(value, dict) else value
+        return {field.name: _plain(part, field.type) for part, field in zip(parts, kind, strict=True)}
+    if pa.types.is_list(kind):
+        return [_plain(item, kind.value_type) for item in value]
+    if pa.types.is_decimal(kind) and isinstance(value, Decimal | int):
+        return Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _WIDE)
+    if pa.types.is_boolean(kind):
+        return bool(value)
+    return value.to_bytes() if hasattr(value, "estimated_count") else value

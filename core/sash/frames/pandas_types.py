@@ -1,0 +1,85 @@
+"""The types of pandas beside Python's: what values a column has, and what type results have.
+
+Results are of the family of the columns that they are made of: NumPy's types, or the nullable ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+__all__ = ["PandasTypes"]
+
+_OBJECT = np.dtype(object)
+_SAMPLES: dict[str, tuple[Any, Any]] = {
+    "b": (False, True),
+    "i": (1, 2),
+    "u": (1, 2),
+    "f": (1.5, 2.5),
+    "M": (datetime(2024, 3, 1), datetime(2024, 3, 2)),
+    "m": (timedelta(seconds=1), timedelta(seconds=2)),
+}
+
+
+class PandasTypes:
+    """The :class:`~sash.resulttypes.TypeSystem` of pandas; objects tell nothing of what they are."""
+
+    def samples(self, kind: Any) -> tuple[Any, Any]:
+        """Two values that a column of this type can have, the smaller first."""
+        if isinstance(kind, pd.CategoricalDtype):
+            return self.samples(kind.categories.dtype)
+        if isinstance(kind, pd.StringDtype):
+            return ("a", "b")
+        if isinstance(kind, pd.DatetimeTZDtype):
+            return (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
+        found = _SAMPLES.get(getattr(kind, "numpy_dtype", kind).kind)
+        if found is None:
+            raise TypeError(f"values of type {kind} tell nothing of their types")
+        return found
+
+    def plain(self, kind: type, exact: bool, columns: Sequence[Any]) -> Any:
+        """The type of values of one of Python's types."""
+        if kind in (bool, int, float):
+            nullable = any(not isinstance(_values(column), np.dtype) for column in columns)
+            unsigned = kind is int and exact and columns and all(_kind(column) == "u" for column in columns)
+            names = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}[kind]
+            name = names[nullable]
+            return pd.api.types.pandas_dtype(name.replace("I", "UI").replace("int", "uint") if unsigned else name)
+        if kind is datetime:
+            zoned = next((column for column in columns if isinstance(column, pd.DatetimeTZDtype)), None)
+            unit = _finest([column for column in columns if _kind(column) == "M"])
+            return np.dtype(f"M8[{unit}]") if zoned is None else pd.DatetimeTZDtype(unit, zoned.tz)
+        if kind is timedelta:
+            return np.dtype(f"m8[{_finest([column for column in columns if _kind(column) == 'm'])}]")
+        return _OBJECT
+
+    def digits(self, kind: Any) -> tuple[int, int, int] | None:
+        """No type of pandas is one of decimals."""
+        return None
+
+    def decimal(self, precision: int, scale: int) -> Any:
+        return _OBJECT
+
+    def list_of(self, item: Any) -> Any:
+        return _OBJECT
+
+    def struct(self, fields: list[tuple[str, Any]]) -> Any:
+        return _OBJECT
+
+
+def _values(column: Any) -> Any:
+    return column.categories.dtype if isinstance(column, pd.CategoricalDtype) else column
+
+
+def _kind(column: Any) -> str:
+    return str(getattr(column, "numpy_dtype", column).kind)
+
+
+def _finest(columns: Sequence[Any]) -> str:
+    """A unit that also tells what is between two values, which Python's types tell in microseconds."""
+    units = {getattr(column, "unit", None) or np.datetime_data(column)[0] for column in columns}
+    return "ns" if "ns" in units else "us"
