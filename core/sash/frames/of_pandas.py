@@ -149,7 +149,8 @@ def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     if isinstance(kind, pd.ArrowDtype):
         return pd.Series(pd.arrays.ArrowExtensionArray(of_arrow.make_column(values, None, kind.pyarrow_dtype)))
     if isinstance(values, Parts):
-        return pd.Series(objects(values.rows()))
+        inside = None if like is None or isinstance(like, tuple) else zone(like)
+        return pd.Series(objects(values.in_zone(inside).rows()))
     if kind is not None:
         return _of_type(values, kind)
     values = in_unit(values, ("s", "ms", "us", "ns"))

@@ -96,9 +96,9 @@ def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
 
 def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     """An array, in the zone of the column that it is like: lists and rows are made of it by :func:`make_table`."""
+    name = None if like is None or isinstance(like, tuple) else zone(like)
     if isinstance(values, Parts):
-        return values
-    name = None if like is None else zone(like)
+        return values.in_zone(name)
     return values if name is None else objects(to_list(values, name))
 
 

@@ -66,6 +66,13 @@ class Parts(NamedTuple):
         masks = [mask for array in self.arrays if (mask := null_of(array)) is not None]
         return np.asarray(np.logical_and.reduce(masks)) if len(masks) == len(self.arrays) else None
 
+    def in_zone(self, zone: str | None) -> Parts:
+        """With times as datetimes in a zone."""
+        if zone is None:
+            return self
+        arrays = (objects(to_list(part, zone)) if part.dtype.kind == "M" else part for part in self.arrays)
+        return Parts(tuple(arrays), self.fields)
+
     def rows(self) -> list[Any]:
         """The results as named tuples, None where there is none."""
         made = self.type
