@@ -373,3 +373,38 @@ def test_one_pool_computes_lcs_for_all_keys_and_ends_with_the_operator(
     assert (tmp_path / "closed").read_text() == f"{said.split(maxsplit=1)[0]} "
     targets = (tmp_path / "targets").read_text()
     assert "GrpcDataChannel" in targets and "StateSampler" not in targets  # none that the end of a bundle waits for
+
+
+def test_null_arguments_booleans_and_times_are_values_both_ways(flink: StreamExecutionEnvironment) -> None:
+    """A null argument of ArgMax is a result: its row is rejected in no way, and counts in every aggregate."""
+    from datetime import datetime, timedelta
+
+    from pyflink.common import Types
+
+    import sash_flink
+
+    start = datetime(2024, 3, 1, 12)
+    names = ["plug", "load", "house", "on", "at"]
+    kinds = [Types.STRING(), Types.LONG(), Types.LONG(), Types.BOOLEAN(), Types.SQL_TIMESTAMP()]
+    rows: list[Any] = [
+        ("a", 1, 7, True, start),
+        ("a", 5, None, None, start + timedelta(seconds=4)),
+        ("a", 3, 9, False, start + timedelta(seconds=1)),
+    ]
+    asked = sash.Query(
+        key="plug",
+        windows=sash.tumbling(3),
+        aggregates={
+            "who": sash.ArgMax("load", "house"),
+            "total": sash.Sum("load"),
+            "switched": sash.Collect("on"),
+            "middle": sash.Median("at"),
+        },
+    )
+    stream = flink.from_collection(rows, Types.ROW_NAMED(names, kinds))
+    ways = {str(packed): sash_flink.aggregate(stream, asked, packed=packed) for packed in (True, False)}
+    sides = {f"rejected {name}": way.get_side_output(sash_flink.REJECTED) for name, way in ways.items()}
+    found = collected(flink, ways | sides)
+    expected = ("a", 0, 3, None, 9, [True, False], start + timedelta(seconds=1))
+    assert found == {"True": [expected], "False": [expected], "rejected True": [], "rejected False": []}
+    assert all(type(value) is bool for way in ways for value in found[way][0][5])
