@@ -149,8 +149,7 @@ def test_a_null_argument_keeps_the_row_in_other_aggregates_of_a_keyed_stream() -
     first = pa.table({KEY: ["a", "a"], "m": [1, 5], "x": pa.array([1, 2])})
     with_null = pa.table({KEY: ["a", "a"], "m": [7, 2], "x": pa.array([None, 2], pa.int64())})
     assert op.process_batch(first).column("who").to_pylist() == [2]
-    with pytest.warns(sash.PerformanceWarning, match="column 'x' has nulls, which can be results"):
-        found = op.process_batch(with_null)
+    found = op.process_batch(with_null)
     assert found.select(["window_start", "who", "n"]).to_pylist() == [{"window_start": 2, "who": None, "n": 9}]
     assert op.process_batch(first).column("who").to_pylist() == [2]
     restored = KeyedOperator.restore(query, op.snapshot())
@@ -495,3 +494,16 @@ def test_unsigned_integers_of_64_bits_keep_their_type_beside_nulls() -> None:
         )
         == "UInt64"
     )
+
+
+@pytest.mark.parametrize("values", [[1.5, None, 2.5], [1, None, 2], [True, None, True]], ids=str)
+def test_a_null_argument_stays_compiled(values: list[Any]) -> None:
+    query = sash.Query(windows=sash.tumbling(3), aggregates={"who": sash.ArgMax("m", "x"), "n": sash.ArgMin("m", "x")})
+    op = sash.Operator(query)
+    for m in ([1, 3, 2], [3, 2, 1]):
+        assert op.process_batch({"m": m, "x": values})["who"] == [values[m.index(3)]]
+    for row in ({"m": 4, "x": None}, {"m": 3, "x": values[0]}):
+        assert op.process(row) == []
+    found = op.process_batch({"m": [9], "x": values[2:]})
+    assert found["who"] == values[2:] and found["n"] == values[:1]
+    assert op.explain().count(": yes") == 2

@@ -205,6 +205,13 @@ class Aggregation:
             functions = Functions(self._lift, self._combine, self._lower)
         return Sliced(functions)
 
+    def sliced_with_nulls(self, kind: str) -> Sliced:
+        """The same for columns with nulls among those that are ``carried``.
+
+        ``lift`` gets a boolean more for each such column, at the end: whether it is null.
+        """
+        raise TypeError(f"{self!r} carries no nulls")
+
     def flat(self) -> Flat | None:
         """Its partials as rows of an array, if they are large and can be such: what PBA's second thread works on."""
         return None

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Functions, Kind
+import numpy as np
+
+from sash.aggregations.base import Aggregation, Functions, Kind, Sliced
 
 __all__ = ["ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount"]
 
@@ -150,6 +152,32 @@ def _smaller_first_clean(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, A
     return b if b[0] < a[0] else a
 
 
+def _pair_with_null(value: Any) -> tuple[Any, Any, Any]:
+    measure, argument, null = value
+    return (measure, argument, null)
+
+
+def _argument(partial: tuple[Any, Any, Any]) -> Any:
+    return None if partial[2] else partial[1]
+
+
+def _pairs_to_rows(measure: Any, argument: Any, null: Any) -> tuple[Any, Any]:
+    if not null.any():
+        return (measure, argument)
+    argument = argument.astype(object)
+    argument[null] = None
+    return (measure, argument)
+
+
+def _pairs_from_rows(measure: Any, argument: Any) -> tuple[Any, Any, Any]:
+    if argument.dtype != object:
+        return (measure, argument, np.zeros(len(argument), np.bool_))
+    null = np.array([value is None for value in argument], np.bool_)
+    filled = argument.copy()
+    filled[null] = False
+    return (measure, filled, null)
+
+
 class _Arg(Aggregation):
     arity = 2
     result_column = 1
@@ -165,6 +193,9 @@ class _Arg(Aggregation):
         except (TypeError, ValueError):
             raise TypeError(f"{self!r} takes pairs (measure, argument); got {value!r}") from None
         return None if measure is None else super().lift(value)
+
+    def sliced_with_nulls(self, kind: str) -> Sliced:
+        return Sliced(Functions(_pair_with_null, self._combine, _argument), _pairs_to_rows, _pairs_from_rows)
 
 
 class ArgMax(_Arg):

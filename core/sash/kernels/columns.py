@@ -41,8 +41,8 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
         skips = place not in aggregation.carried
         if skips and isinstance(array, np.ma.MaskedArray) and array.mask is not np.ma.nomask:
             masks.append(np.ma.getmaskarray(array))
-        elif isinstance(array, np.ma.MaskedArray) and array.mask.any():
-            array = objects(array.tolist())  # a null that is carried along is a value: None
+        elif isinstance(array, np.ma.MaskedArray) and array.mask.any():  # a null that is carried along is a value
+            array = array.filled(np.array("NaT", array.dtype)) if array.dtype.kind in "mM" else objects(array.tolist())
         array = np.asarray(array)
         if skips and array.dtype.kind in "mM" and np.isnat(array).any():
             masks.append(np.isnat(array))

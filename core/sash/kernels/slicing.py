@@ -66,13 +66,16 @@ def any_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> Sli
 
 
 @lru_cache(maxsize=256)
-def slicing_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> SlicingForm:
-    """The compiled form of ``aggregation`` for columns of the types that the user's have; none for a Count of rows."""
+def slicing_form(aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...], carries: bool = False) -> SlicingForm:
+    """The compiled form of ``aggregation`` for columns of the types that the user's have; none for a Count of rows.
+
+    ``carries``: for columns with nulls that are values. Behind all columns come those that tell where these nulls are.
+    """
     odd = [str(dtype) for dtype in dtypes if dtype.kind not in "biufmM"]
     odd += [str(dtype) for dtype in dtypes if dtype.kind in "mM" and not aggregation.takes_ticks]
     if odd:
         raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
-    return SlicingForm(aggregation, dtypes)
+    return SlicingForm(aggregation, dtypes, carries)
 
 
 class SlicingForm:
@@ -81,14 +84,14 @@ class SlicingForm:
     compiled = True
     reason = ""
 
-    def __init__(self, aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...]) -> None:
+    def __init__(self, aggregation: Aggregation, dtypes: tuple[np.dtype[Any], ...], carries: bool = False) -> None:
         begin = time.perf_counter()
         like = as_columns(aggregation, tuple(np.empty(0, dtype) for dtype in dtypes or ("u1",)), None)
         like = as_kernel_columns(aggregation, like)
         self.aggregation = aggregation
-        self._sliced = aggregation.sliced(like.dtypes[0].kind)
+        self._sliced = (aggregation.sliced_with_nulls if carries else aggregation.sliced)(like.dtypes[0].kind)
         functions = self._sliced.functions
-        self._inputs = tuple(map(_widest, like.dtypes))
+        self._inputs = tuple(map(_widest, like.dtypes)) + (np.dtype(np.bool_),) * len(aggregation.carried) * carries
         paired = aggregation.arity > 1 and aggregation._lifts_rows
         self._kind, result = _types(functions, self._inputs, paired)
         self._dtypes = _dtypes(self._kind)

@@ -33,7 +33,7 @@ class Aggregate:
     form: Any
     dtypes: DTypes | None = None
     carries: bool = False
-    """Whether a null has come in a column of which nulls are carried along: kernels have no room for one."""
+    """Whether a null has come in a column of which nulls are carried along: kernels then need to be told where."""
 
     @staticmethod
     def unseen(aggregation: Aggregation) -> Aggregate:
@@ -46,7 +46,7 @@ class Aggregate:
         dtypes = tuple(column.dtype for column in given)
         if self.dtypes is not None and dtypes != self.dtypes:
             dtypes = tuple(map(both, self.dtypes, given))
-        carries = self.carries or any(mask_of(given[place]) is not None for place in self.aggregation.carried if given)
+        carries = self.carries or (bool(given) and any(map(_has_nulls, _carried(self.aggregation, given))))
         if dtypes == self.dtypes and carries == self.carries:
             return self
         return Aggregate(self.aggregation, _form(self.aggregation, dtypes, carries), dtypes, carries)
@@ -55,11 +55,17 @@ class Aggregate:
         """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
         if self.form is old.form:
             return self, partials
-        column = _in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes)
+        return self.holding(_in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
+
+    def holding(self, column: PartialColumn) -> tuple[Aggregate, Partials]:
+        """Partials of rows, in this form or in the next best that can have them."""
+        dtypes = self.dtypes or ()
         try:
             return self, self.form.from_column(column)
         except NotCompilable as error:
-            dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in self.dtypes or ())  # as rows have times
+            if self.aggregation.carried and not self.carries:  # there may be nulls among them
+                return replace(self, form=_form(self.aggregation, dtypes, True), carries=True).holding(column)
+            dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in dtypes)  # as rows have times
             form = interpreted_form(self.aggregation, dtypes, str(error))
             return replace(self, form=form, dtypes=dtypes), form.from_column(column)
 
@@ -80,7 +86,7 @@ class Aggregate:
             return Columns((), None, None)
         assert self.dtypes is not None
         given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
-        return as_columns(self.aggregation, [*map(_cast, given, self.dtypes)], None)
+        return _input(self.aggregation, [*map(_cast, given, self.dtypes)], self.carries and self.form.compiled)
 
 
 def both(dtype: np.dtype[Any], column: Array) -> np.dtype[Any]:
@@ -148,17 +154,37 @@ def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | Non
 
 def _form(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
     try:
-        if carries:
-            names = ", ".join(repr(aggregation.columns[place]) for place in aggregation.carried)
-            raise NotCompilable(f"column {names} has nulls, which can be results")
-        form = slicing_form(aggregation, dtypes)
+        form = slicing_form(aggregation, dtypes, carries)
         none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch
-        empty = as_columns(aggregation, [np.empty(0, dtype) for dtype in dtypes], None) if dtypes else None
+        empty = _input(aggregation, [np.empty(0, dtype) for dtype in dtypes], carries) if dtypes else None
         form.reduce(empty or Columns((), None, None), np.zeros(1, np.int64))
         form.merge(none, none)
     except NotCompilable as error:
         return interpreted_form(aggregation, dtypes, str(error))
     return form
+
+
+def _carried(aggregation: Aggregation, columns: Sequence[Array]) -> list[Array]:
+    """The columns of which nulls are carried along."""
+    return [columns[place] for place in aggregation.carried]
+
+
+def _has_nulls(column: Array) -> bool:
+    """Whether a column has nulls for which its type has no value of its own."""
+    return column.dtype.kind not in "mMO" and mask_of(column) is not None
+
+
+def _input(aggregation: Aggregation, columns: list[Array], carries: bool) -> Columns:
+    """Columns for kernels; if they carry nulls, with further columns that tell where these are."""
+    if not carries:
+        return as_columns(aggregation, columns, None)
+    bare = [data_of(each) if place in aggregation.carried else each for place, each in enumerate(columns)]
+    made = as_columns(aggregation, bare, None)
+    flags = [
+        np.zeros(len(each), np.bool_) if (mask := mask_of(each)) is None else mask
+        for each in _carried(aggregation, columns)
+    ]
+    return made._replace(arrays=(*made.arrays, *flags))
 
 
 def refuse_unfit(aggregates: Sequence[Aggregate], columns: Mapping[str, Array]) -> None:

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 
 from sash.frames.values import Array, data_of, mask_of, masked, objects
-from sash.kernels.compiling import NotCompilable
-from sash.kernels.slicing import interpreted_form
 from sash.lanes import Lane
 from sash.query import Query
 from sash.slicing.column_aggregates import Aggregate, _form
@@ -128,11 +126,7 @@ def _aggregate(aggregation: Any, types: list[str] | None, column: Any) -> tuple[
     if types is not None:
         dtypes = tuple(map(np.dtype, types))
         aggregate = Aggregate(aggregation, _form(aggregation, dtypes), dtypes)
-    try:
-        return aggregate, aggregate.form.from_column(column)
-    except NotCompilable as error:
-        form = interpreted_form(aggregation, aggregate.dtypes or (), str(error))
-        return Aggregate(aggregation, form, aggregate.dtypes), form.from_column(column)
+    return aggregate.holding(column)
 
 
 def _marks(written: tuple[Any, ...] | None, keys: Keys) -> Marks:
