@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.frames.values import Parts, data_of, mask_of
+from sash.frames.values import Parts, data_of, mask_of, ticks_of
 
 __all__ = ["array_of"]
 
@@ -31,7 +31,12 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
 
 def _odd(kind: pa.DataType) -> bool:
     """Whether Python's values are not taken as they are."""
-    return bool(pa.types.is_nested(kind) or pa.types.is_decimal(kind) or pa.types.is_binary(kind))
+    types = pa.types
+    return bool(types.is_nested(kind) or types.is_decimal(kind) or types.is_binary(kind) or _is_time(kind))
+
+
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(kind) or pa.types.is_duration(kind))
 
 
 def _plain(value: Any, kind: pa.DataType) -> Any:
@@ -43,6 +48,8 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
         return {field.name: _plain(part, field.type) for part, field in zip(parts, kind, strict=True)}
     if pa.types.is_list(kind):
         return [_plain(item, kind.value_type) for item in value]
+    if _is_time(kind):
+        return ticks_of(value, kind.unit)
     if pa.types.is_decimal(kind) and isinstance(value, Decimal | int):
         return Decimal(value).quantize(Decimal(1).scaleb(-kind.scale), ROUND_HALF_UP, _WIDE)
     if pa.types.is_boolean(kind):

@@ -10,7 +10,19 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.frames.values import (
+    Array,
+    Nan,
+    Parts,
+    data_of,
+    in_unit,
+    mask_of,
+    masked,
+    objects,
+    plain_rows,
+    ticks_of,
+    to_list,
+)
 from sash.resulttypes import declared_type
 
 _WIDE = Context(prec=77)
@@ -150,6 +162,8 @@ def as_declared(value: Any, kind: Any) -> Any:
         return {field.name: as_declared(part, field.dtype) for part, field in zip(parts, kind.fields, strict=True)}
     if isinstance(kind, pl.List):
         return [as_declared(item, kind.inner) for item in value]
+    if isinstance(kind, pl.Datetime | pl.Duration):
+        return ticks_of(value, kind.time_unit)
     if isinstance(kind, pl.Decimal):
         return Decimal(value).quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _WIDE)
     if kind == pl.Boolean:

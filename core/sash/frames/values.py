@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
-from datetime import UTC
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "objects",
     "plain_rows",
     "results_of",
+    "ticks_of",
     "to_list",
 ]
 
@@ -211,6 +212,24 @@ def in_micros(array: Array) -> Array:
     coarse = array.astype(f"{array.dtype.kind}8[us]")
     known = ~np.isnat(data_of(array))
     return coarse if np.array_equal(data_of(coarse.astype(array.dtype))[known], data_of(array)[known]) else array
+
+
+def ticks_of(value: Any, unit: str) -> Any:
+    """A timestamp, in UTC, or a duration as a whole number of units, exactly; all else as it is.
+
+    >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
+    (2000, 3, None)
+    """
+    if isinstance(value, datetime):
+        value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
+    elif isinstance(value, timedelta):
+        value = np.timedelta64(value)
+    if not isinstance(value, np.datetime64 | np.timedelta64):
+        return value
+    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
+    if converted != value:
+        raise ValueError(f"{value} is no whole number of units of {unit}")
+    return int(converted.astype(np.int64))
 
 
 def in_unit(array: Array, units: Sequence[str]) -> Array:
