@@ -30,7 +30,8 @@ def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
     if isinstance(value, Fraction):
         return max(LEAST, min(MOST, math.floor(value * step)))
     value = checked_number(value, row, column, f"a plain number of {_UNITS[unit]}")
-    whole, limit = math.floor(value), MOST // step
+    whole: int = math.floor(value)
+    limit = MOST // step
     if isinstance(value, float):
         if not -limit < whole < limit:
             _refuse_far(value, unit, row, column)
@@ -47,10 +48,12 @@ def nanoseconds_of(array: Array, unit: str, column: str, row: int) -> Array:
     if array.dtype.kind == "i":
         if step > 1 and len(array):
             _check_range(array, (array < -limit) | (array > limit), unit, row, column)
-        return array * step if step > 1 else array
+        inside: Array = array * step if step > 1 else array
+        return inside
     whole = np.floor(array)
     _check_range(array, ~((whole > -limit) & (whole < limit)), unit, row, column)
-    return whole.astype(np.int64) * step + np.rint((array - whole) * step).astype(np.int64)
+    rest: Array = np.rint((array - whole) * step).astype(np.int64)
+    return whole.astype(np.int64) * step + rest
 
 
 def _check_range(array: Array, far: Array, unit: str, row: int, column: str) -> None:

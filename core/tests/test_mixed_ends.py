@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
@@ -32,7 +32,7 @@ WAYS = ["pandas", "pandas arrow", "polars", "arrow", "arrow batch", "arrays", "s
 
 
 def table(way: str, unit: str, zone: str | None) -> Any:
-    moments = pd.Series(DAYS).astype(f"datetime64[{unit}]").dt.tz_localize("UTC")  # the multiples are those of UTC
+    moments: Any = pd.Series(np.array(DAYS, f"datetime64[{unit}]")).dt.tz_localize("UTC")  # multiples are those of UTC
     moments = moments.dt.tz_localize(None) if zone is None else moments.dt.tz_convert(zone)
     numbers = [1, 2, 3, 4]
     match way:
@@ -42,7 +42,7 @@ def table(way: str, unit: str, zone: str | None) -> Any:
             kind = pd.ArrowDtype(pa.timestamp(unit, zone))
             return pd.DataFrame({"ts": moments.astype(kind), "x": pd.Series(numbers, dtype="Int64")})
         case "polars":
-            kinds = {"ts": pl.Datetime("ms" if unit == "s" else unit, zone), "x": pl.Int64}  # type: ignore[arg-type]
+            kinds: Any = {"ts": pl.Datetime("ms" if unit == "s" else unit, zone), "x": pl.Int64}  # type: ignore[arg-type]
             return pl.DataFrame({"ts": [moment.to_pydatetime() for moment in moments], "x": numbers}, schema=kinds)
         case "arrow":
             return pa.table({"ts": pa.array(moments, pa.timestamp(unit, zone)), "x": numbers})
@@ -62,7 +62,7 @@ def table(way: str, unit: str, zone: str | None) -> Any:
 
 def rows_of(results: Any) -> list[dict[str, Any]]:
     if isinstance(results, pd.DataFrame):
-        return [dict(zip(results, row, strict=True)) for row in results.itertuples(index=False)]
+        return [dict(zip(results.columns, row, strict=True)) for row in results.itertuples(index=False)]
     if isinstance(results, pl.DataFrame):
         return results.to_dicts()
     if isinstance(results, pa.Table | pa.RecordBatch):
@@ -169,7 +169,7 @@ def test_times_beside_another_measure() -> None:
     windows = {"times": sash.tumbling("2d"), "way": sash.tumbling(10, on="km")}
     query = sash.Query(windows=windows, aggregates={"n": sash.Count()}, time="ts")
     for unit in UNITS:
-        frame = pd.DataFrame({"ts": pd.Series(DAYS).astype(f"datetime64[{unit}]"), "km": [0, 4, 11, 12]})
+        frame = pd.DataFrame({"ts": np.array(DAYS, f"datetime64[{unit}]"), "km": [0, 4, 11, 12]})
         results = sash.run(query, frame)
         found = results.groupby("window")["window_start"].agg(list).to_dict()
         assert found["times"] == [pd.Timestamp(2020, 1, day) for day in (1, 3, 5)]

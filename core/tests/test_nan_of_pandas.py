@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
@@ -41,7 +41,7 @@ def plain(value: Any) -> Any:
 
 
 def rows_of(results: pd.DataFrame) -> list[dict[str, Any]]:
-    return [dict(zip(results, map(plain, row), strict=True)) for row in results.itertuples(index=False)]
+    return [dict(zip(results.columns, map(plain, row), strict=True)) for row in results.itertuples(index=False)]
 
 
 def by_batch(query: sash.Query, frame: Any, **options: Any) -> Any:

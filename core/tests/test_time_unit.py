@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
-import pyarrow as pa
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -49,8 +49,10 @@ def query_of(unit: str | None, **changes: Any) -> sash.Query:
 
 
 def rows_of(results: Any) -> list[dict[str, Any]]:
-    if isinstance(results, pd.DataFrame | pl.DataFrame):
-        return results.to_dict("records") if isinstance(results, pd.DataFrame) else results.to_dicts()
+    if isinstance(results, pd.DataFrame):
+        return [{str(name): value for name, value in row.items()} for row in results.to_dict("records")]
+    if isinstance(results, pl.DataFrame):
+        return results.to_dicts()
     if isinstance(results, pa.Table):
         return results.to_pylist()  # type: ignore[no-any-return]
     if isinstance(results, dict):

@@ -51,7 +51,7 @@ class PandasTypes:
             return pd.api.types.pandas_dtype(name.replace("I", "UI").replace("int", "uint") if unsigned else name)
         if kind is datetime:
             zoned = next((column for column in columns if isinstance(column, pd.DatetimeTZDtype)), None)
-            unit = _finest([column for column in columns if _kind(column) == "M"])
+            unit: Any = _finest([column for column in columns if _kind(column) == "M"])
             return np.dtype(f"M8[{unit}]") if zoned is None else pd.DatetimeTZDtype(unit, zoned.tz)
         if kind is timedelta:
             return np.dtype(f"m8[{_finest([column for column in columns if _kind(column) == 'm'])}]")
