@@ -92,7 +92,7 @@ def test_a_run_over_any_format_gives_what_sash_run_gives(tmp_path: Path, query: 
 def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
     folder = tmp_path / "in"
     assert ran("generate", "debs14", "--rows", ROWS, "--output", folder, "--files", 3, "--output-format", kind)[0] == 0
-    names = sorted(folder.iterdir())
+    names = sorted(folder.glob("part-*"))
     for number, name in enumerate(names):  # names in one order, times in the other
         os.rename(name, name.with_name(f"{len(names) - number}.{kind}"))
         os.utime(name.with_name(f"{len(names) - number}.{kind}"), (10**9 + number, 10**9 + number))
@@ -152,6 +152,7 @@ def test_a_folder_as_output_gets_part_files_and_must_be_new(tmp_path: Path, quer
     arguments = ("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "parts")
     assert ran(*arguments)[0] == 0
     assert rows_of(table_of(tmp_path / "parts")) == rows_of(table_of(_run(ran, query, tmp_path)))
+    assert (tmp_path / "parts" / "_SUCCESS").exists()
     code, _, said = ran(*arguments)
     assert code == 2 and "is not empty: name a new folder, or a file" in said
 

@@ -11,6 +11,7 @@ from typing import Any
 from sash import generators
 from sash.cli.errors import UsageError
 from sash.cli.files import arrow
+from sash.cli.scratch import new_file
 from sash.cli.writers import writing
 
 __all__ = ["add"]
@@ -92,5 +93,5 @@ def _loaded(options: argparse.Namespace, given: dict[str, int]) -> dict[str, Any
 def _write_lines(lines: Any, path: Path | None) -> None:
     if path is None:
         raise UsageError("--original writes a file: name it with --output")
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with new_file(path) as scratch, scratch.open("w", encoding="utf-8", newline="\n") as file:
         file.writelines(line + "\n" for line in lines)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import entry_points
+from typing import Any
 
 import sash
 from sash.cli import generating, running
@@ -20,8 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     options = parser.parse_args(arguments)  # exits with 2 itself
     try:
-        options.command(options)
-        sys.stdout.flush()
+        with _orderly_termination():
+            options.command(options)
+            sys.stdout.flush()
     except UsageError as error:
         return _failed(error, USAGE)
     except (DataError, ValueError, TypeError, KeyError, ArithmeticError) as error:
@@ -35,6 +40,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(file=sys.stderr)
         return 130
     return OK
+
+
+@contextmanager
+def _orderly_termination() -> Iterator[None]:
+    """SIGTERM ends a command as Ctrl-C does, so that what it has not finished is removed, with exit code 143."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def end(number: int, _: Any) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _failed(error: Exception, code: int) -> int:

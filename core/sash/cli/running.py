@@ -18,6 +18,7 @@ from sash.cli.engines import Job, engine, engines
 from sash.cli.errors import DataError, UsageError, sentence
 from sash.cli.files import Source, arrow, in_micros
 from sash.cli.progress import shown, summary
+from sash.cli.scratch import new_file
 from sash.cli.writers import writing
 from sash.importpaths import Imports
 from sash.query import Query
@@ -129,7 +130,8 @@ def _run(options: argparse.Namespace) -> None:
     if options.summary is not None:
         told = asdict(job.tally) | {"seconds": round(seconds, 6), "engine": options.engine}
         del told["doing"]
-        options.summary.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        with new_file(options.summary) as scratch:
+            scratch.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
 
 
 def _plain(table: Any) -> Any:

@@ -1,20 +1,22 @@
 """Results on their way out: to one file, a folder of part files, or the console, a table at a time.
 
-A file appears under its name only when it is whole.
+A file or folder appears under its name only when it is whole.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from sash.cli.errors import DataError, UsageError
 from sash.cli.files import Format, arrow, format_of, json_value
+from sash.cli.scratch import new_file, new_folder
 
 __all__ = ["Writer", "writing"]
 
@@ -43,23 +45,42 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
         )
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
-    if folder:
-        path.mkdir(exist_ok=True)
-        yield Parts(path, kind)
-        return
-    unfinished = path.with_name(f".{path.name}.part")
-    writer = _to_file(unfinished, kind)
-    try:
-        yield writer
-        writer.close()
-        os.replace(unfinished, path)
-    finally:
-        writer.close()
-        unfinished.unlink(missing_ok=True)
+    with new_folder(path) if folder else new_file(path) as scratch:
+        writer = Parts(scratch, kind) if folder else _to_file(scratch, kind)
+        try:
+            yield Reporting(writer, path)
+        except BaseException:
+            with suppress(OSError, ValueError):  # what is raised already says why
+                writer.close()
+            raise
+        Reporting(writer, path).close()
 
 
 def _to_file(path: Path, kind: Format) -> Writer:
     return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else Columns(path, kind)
+
+
+class Reporting:
+    """Says which output cannot be written: the error of a full disk does not."""
+
+    def __init__(self, writer: Writer, path: Path) -> None:
+        self._writer, self._path = writer, path
+
+    def write(self, table: Any) -> None:
+        with self._named():
+            self._writer.write(table)
+
+    def close(self) -> None:
+        with self._named():
+            self._writer.close()
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = os.strerror(error.errno).lower() if error.errno else str(error)
+            raise DataError(f"{self._path} cannot be written: {why}") from error
 
 
 class Columns:
@@ -101,6 +122,22 @@ class Columns:
             self._opened.close()
 
 
+def _json(row: dict[str, Any]) -> str:
+    """A row as JSON, which has no NaN and no infinities: they are null."""
+    try:
+        return json.dumps(row, default=json_value, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(row), default=json_value, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 class Lines:
     """To a text file or the console, a JSON object a row."""
 
@@ -109,7 +146,7 @@ class Lines:
 
     def write(self, table: Any) -> None:
         for batch in table.to_batches(1 << 14):
-            self._file.writelines(json.dumps(row, default=json_value) + "\n" for row in batch.to_pylist())
+            self._file.writelines(_json(row) + "\n" for row in batch.to_pylist())
 
     def close(self) -> None:
         if self._own:
@@ -117,22 +154,29 @@ class Lines:
 
 
 class Parts:
-    """To a folder, a file a table. It must hold no data yet: old and new results would be one table."""
+    """To a folder, a file a table. One without rows, whose types nothing may tell, is written only if it is all."""
 
     def __init__(self, folder: Path, kind: Format) -> None:
-        if any(file.name[0] not in "._" for file in folder.iterdir()):
-            raise UsageError(f"{folder} is not empty: name a new folder, or a file")
         self._folder, self._kind, self._count = folder, kind, 0
+        self._empty: Any = None
 
     def write(self, table: Any) -> None:
-        if self._count and not len(table):
-            return
-        with writing(self._folder / f"part-{self._count:05d}.{self._kind}") as part:
+        if len(table):
+            self._write(table)
+        else:
+            self._empty = table
+
+    def _write(self, table: Any) -> None:
+        part = _to_file(self._folder / f"part-{self._count:05d}.{self._kind}", self._kind)
+        try:
             part.write(table)
+        finally:
+            part.close()
         self._count += 1
 
     def close(self) -> None:
-        pass
+        if not self._count and self._empty is not None:
+            self._write(self._empty)
 
 
 class Console:
