@@ -90,14 +90,6 @@ def flink_jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture
 def flink(flink_jvm: None) -> StreamExecutionEnvironment:
     """An environment for one job, which runs on an embedded cluster with Python workers of their own."""
-    from pyflink.common import Configuration
-    from pyflink.datastream import StreamExecutionEnvironment
+    import sash_flink
 
-    settings = Configuration()
-    settings.set_string("python.client.executable", sys.executable)
-    for option in ("rest.bind-address", "jobmanager.bind-host", "taskmanager.bind-host"):
-        settings.set_string(option, "127.0.0.1")
-    env = StreamExecutionEnvironment.get_execution_environment(settings)
-    env.set_python_executable(sys.executable)
-    env.set_parallelism(1)
-    return env
+    return sash_flink.environment(1)

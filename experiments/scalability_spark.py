@@ -55,6 +55,7 @@ def session(parallelism: int, settings: dict[str, str]) -> SparkSession:
     else:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = builder.master(f"local[{parallelism}]").config("spark.driver.host", "127.0.0.1")
+        builder = builder.config("spark.driver.bindAddress", "127.0.0.1")
     fixed = {
         "spark.driver.memory": "2g",
         "spark.sql.session.timeZone": "UTC",

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pyflink.common import Configuration
 from pyflink.datastream import StreamExecutionEnvironment
 
+from sash_flink.loopback import create_environment
+
 __all__ = ["check_java", "environment"]
 
 _OLDEST = 17
@@ -22,6 +24,9 @@ def environment(
     parallelism: int | None = None, settings: Mapping[str, str] | None = None, workers: bool = True
 ) -> StreamExecutionEnvironment:
     """An environment whose Python workers run this interpreter; ``settings`` are options of Flink by name.
+
+    An embedded cluster is reachable from this machine only, and takes no jobs but this program's, unless ``settings``
+    say otherwise (:mod:`sash_flink.loopback`). A real cluster keeps its own addresses.
 
     With ``workers`` an embedded cluster has Python processes of its own, one a slot, as a real one has; else all Python
     functions of all slots share this process and its lock. Logs go to a folder of their own instead of into the
@@ -41,7 +46,7 @@ def environment(
         **(settings or {}),
     }.items():
         made.set_string(name, value)
-    env = StreamExecutionEnvironment.get_execution_environment(made)
+    env = create_environment(made, settings or {})
     if parallelism is not None:
         env.set_parallelism(parallelism)
     return env

@@ -29,10 +29,11 @@ def session(name: str, tasks: int, log: Path) -> SparkSession:
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
     }
-    if "SPARK_MASTER" not in os.environ:
+    master = os.environ.get("SPARK_MASTER", f"local[{tasks}]")
+    if master.startswith("local"):  # nobody else has to reach it
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
-    builder: Any = SparkSession.builder.appName(name).master(os.environ.get("SPARK_MASTER", f"local[{tasks}]"))
+    builder: Any = SparkSession.builder.appName(name).master(master)
     for setting, value in settings.items():
         builder = builder.config(setting, value)
     with _silent(log):
