@@ -294,7 +294,7 @@ def test_the_unit_of_timestamps_may_change_between_batches() -> None:
     query = sash.Query(
         key=KEY,
         windows=sash.sliding(4),
-        aggregates={"max": sash.Max("x"), "who": sash.ArgMin("x", "x"), "m4": sash.M4("x")},
+        aggregates={"max": sash.Max("x"), "who": sash.ArgMin("x", "x"), "m4": sash.M4("x"), "n": sash.Count("x")},
     )
     op = KeyedOperator(query)
     op.process_batch({KEY: np.zeros(2, int), "x": np.array(SIX[:2], "M8[s]")})
@@ -304,6 +304,7 @@ def test_the_unit_of_timestamps_may_change_between_batches() -> None:
     with pytest.warns(sash.PerformanceWarning):
         found = op.process_batch({KEY: [0], "x": [SIX[4]]})
     assert found["max"] == [SIX[3]] and found["who"] == [SIX[1]] and found["m4"][0].last == SIX[4]
+    assert found["n"] == [4]
 
 
 # M4 of nulls only
@@ -456,14 +457,23 @@ def test_a_value_of_a_row_is_not_cut_to_the_type_of_a_batch() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+@pytest.mark.parametrize("value", [-1, 2**64, 0.5, "a"])
+def test_a_value_of_a_row_does_not_wrap_around_in_unsigned_integers(value: Any) -> None:
+    op = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"first": sash.First("x")}))
+    op.process({"x": value})
+    assert op.process_batch({"x": np.array([2**63 + 1], np.uint64)})["first"].tolist() == [value]
+    assert op.process_batch({"x": np.array([1], np.uint64)})["first"].tolist() == [2**63 + 1]
+
+
+@pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 def test_booleans_before_numbers_stay_booleans() -> None:
     by_rows, by_columns = batches([True, False], [3])
     assert list(map(repr, by_columns)) == list(map(repr, by_rows))
 
 
 def test_keys_change_between_columns_and_rows_with_times_in_their_state() -> None:
-    windows, aggregates = sash.tumbling(4, on="t"), {"max": sash.Max("x"), "who": sash.ArgMin("x", "x")}
-    final = sash.Query(key=KEY, windows=windows, aggregates=aggregates)
+    aggregates = {"max": sash.Max("x"), "who": sash.ArgMin("x", "x"), "n": sash.Count("x")}
+    final = sash.Query(key=KEY, windows=sash.tumbling(4, on="t"), aggregates=aggregates)
     by_rows = final.using(algorithm="daba")
     parts = [
         pa.table(
@@ -477,8 +487,8 @@ def test_keys_change_between_columns_and_rows_with_times_in_their_state() -> Non
             op = KeyedOperator(first, own_watermark=True)
             op.process_batch(parts[0])
             op = KeyedOperator.restore(second, op.snapshot(), own_watermark=True)
-            found = [row for part in parts[1:] for row in op.process_batch(part).select(["max", "who"]).to_pylist()]
-        assert found == [{"max": SIX[3], "who": SIX[1]}]
+            found = [row for part in parts[1:] for row in op.process_batch(part).select(list(aggregates)).to_pylist()]
+        assert found == [{"max": SIX[3], "who": SIX[1], "n": 4}]
 
 
 def test_nanoseconds_have_a_median_and_a_stable_hash() -> None:

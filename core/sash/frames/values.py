@@ -165,7 +165,7 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
     if not len(results):
         return np.zeros(0, np.float64 if kind is None else kind)
     array = array_of(results)
-    if kind == np.uint64 and array.dtype.kind == "O":  # integers of more than 63 bits
+    if kind == np.uint64 and all(result is None or (type(result) is int and 0 <= result < 2**64) for result in results):
         return masked(np.array([result or 0 for result in results], kind), null_of(array))
     if kind is None or "O" in (array.dtype.kind, kind.kind):
         return array
@@ -181,7 +181,8 @@ def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
     with np.errstate(all="ignore"):
         narrow = values.astype(kind)
         back = narrow.astype(values.dtype)
-    return narrow if ((back == values) | ((back != back) & (values != values))).all() else values
+    same = (back == values) & (narrow == values)  # -1 wraps around to an unsigned integer, and back
+    return narrow if (same | ((narrow != narrow) & (values != values))).all() else values
 
 
 def to_list(array: Array, zone: str | None = None) -> list[Any]:

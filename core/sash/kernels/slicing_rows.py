@@ -76,6 +76,7 @@ def as_dtype(values: Array, dtype: np.dtype[Any]) -> Array:
             back = converted.astype(values.dtype)
     except (TypeError, ValueError, OverflowError):
         raise Unfit from None
-    if not ((back == values) | ((back != back) & (values != values))).all():
+    same = (back == values) & (converted == values)  # -1 wraps around to an unsigned integer, and back
+    if not (same | ((back != back) & (values != values))).all():
         raise Unfit
     return converted

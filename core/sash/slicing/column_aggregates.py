@@ -134,7 +134,8 @@ def _objects(column: Array) -> Array:
 def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | None, new: DTypes | None) -> PartialColumn:
     """Partials with timestamps, held as integers, in the unit of the new columns, or as the objects that they hold."""
     pairs = list(zip(old or (), new or (), strict=False))
-    if not any(before.kind in "mM" and before != after for before, after in pairs) or not aggregation.takes_ticks:
+    changed = any(before.kind in "mM" and before != after for before, after in pairs)
+    if not changed or aggregation.result_column is None:  # then partials hold no values of columns
         return column
 
     def converted(value: Any, place: int) -> Any:
