@@ -75,6 +75,9 @@ class Output:
         self._plain = not (self._named or self._revises)
         self._columns = query.results[len(query.keys) :]
         self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
+        read = (name for aggregation in query.aggregates.values() for name in aggregation.columns)
+        self._read = tuple(dict.fromkeys(read))
+        self._declared: dict[Any, dict[str, Any]] = {}
         self._ends_of = tuple(dict.fromkeys(self._kind(lane, name) for lane in query.lanes for name in lane.names))
 
     def steps(self, lane: Lane) -> list[int]:
@@ -220,13 +223,22 @@ class Output:
         return like
 
     def _types(self, frame: Frame) -> dict[str, Any]:
-        """The types of results that are not values of a column, as far as the types of the columns tell them."""
+        """The types of results that are not values of a column, as far as the types of the columns tell them.
+
+        They are told by trying, which costs more than a small batch: so they are kept.
+        """
+        given = frame.types(self._read)
+        if given not in self._declared:
+            self._declared = {given: dict(self._declare(frame))}
+        return self._declared[given]
+
+    def _declare(self, frame: Frame) -> Iterator[tuple[str, Any]]:
         found = {
             name: frame.declared(aggregation, _is_ours(aggregation))
             for name, aggregation in self._query.aggregates.items()
             if aggregation.result_column is None
         }
-        return {name: declared for name, declared in found.items() if declared is not None}
+        return ((name, declared) for name, declared in found.items() if declared is not None)
 
     def _fields(self) -> dict[str, Any]:
         return {name: each.result_tuple or each.fields for name, each in self._query.aggregates.items() if each.fields}
