@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from .listening import listening
+from .waiting_job import SASH_RUN, go_on, waiting_job
 
-WAITING = """
-import os
-
-def lift(value):
-    "Say that a job runs, and wait."
-    os.write(os.open(os.environ["REACHED"], os.O_WRONLY), b"here")
-    os.open(os.environ["GO_ON"], os.O_RDONLY)
-    return value
-
-def combine(a, b):
-    return b
-"""
-QUERY = """
-window = { type = "sliding", range = 1 }
-[aggregates.x]
-function = "aggregation"
-columns = "x"
-lift = "waiting:lift"
-combine = "waiting:combine"
-"""
 OWN_JOB = """
 import os
 import sash_flink
@@ -44,7 +22,6 @@ env = sash_flink.environment(1, workers={workers})
 with env.from_collection([1]).map(lift, Types.LONG()).execute_and_collect() as found:
     print(list(found))
 """
-SASH_RUN = ["-m", "sash.cli", "run", "--query", "q.toml", "--input", "in.csv", "--allow-imports", "waiting", "--engine"]
 PROGRAMS = {
     "sash run on Flink": [*SASH_RUN, "flink"],
     "sash run on Flink, a stream": [*SASH_RUN, "flink", "--streaming"],
@@ -55,40 +32,13 @@ PROGRAMS = {
 }
 
 
-def sockets_while_a_job_runs(folder: Path, program: list[str]) -> list[Any]:
-    """What the processes of a program listen on while a function of its job waits."""
-    (folder / "waiting.py").write_text(WAITING)
-    (folder / "q.toml").write_text(QUERY)
-    (folder / "in.csv").write_text("x\n1\n")
-    os.mkfifo(folder / "reached")
-    os.mkfifo(folder / "go-on")
-    clean = {name: value for name, value in os.environ.items() if "FLINK" not in name and "_python" not in name[:7]}
-    clean |= {"REACHED": str(folder / "reached"), "GO_ON": str(folder / "go-on")}
-    clean["PYTHONPATH"] = os.pathsep.join([str(folder), *(path for path in sys.path if path)])
-    with (
-        open(folder / "said", "w") as said,
-        subprocess.Popen([sys.executable, *program], cwd=folder, env=clean, stdout=said, stderr=said) as process,
-    ):
-        pipe, ended = os.open(folder / "reached", os.O_RDWR), os.pidfd_open(process.pid)
-        try:
-            ready, _, _ = select.select([pipe, ended], [], [])
-            assert pipe in ready, (folder / "said").read_text()
-            found = listening(process.pid)
-            go_on = os.open(folder / "go-on", os.O_RDWR)  # stays open: functions that come later do not wait
-            assert process.wait() == 0, (folder / "said").read_text()
-            os.close(go_on)
-            return found
-        finally:
-            process.kill()
-            os.close(pipe)
-            os.close(ended)
-
-
 @pytest.mark.engine
 @pytest.mark.xdist_group("flink")
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_an_embedded_engine_listens_on_loopback_only(tmp_path: Path, program: list[str]) -> None:
-    found = sockets_while_a_job_runs(tmp_path, program)
+    with waiting_job(tmp_path, program) as process:
+        found = listening(process.pid)
+        go_on(tmp_path, process)
     assert len(found) > 1  # the JVM and Python talk to each other
     assert [each for each in found if not each[0].is_loopback] == []
 
