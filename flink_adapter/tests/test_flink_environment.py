@@ -6,9 +6,11 @@ import ast
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
+import pyflink
 import pytest
 
 PRELUDE = """
@@ -107,3 +109,19 @@ def test_a_bundle_does_not_wait_for_a_thread_that_notes_what_it_is_at() -> None:
     )
     before = threads[0]
     assert (threads, said) == ([before, before + 1, *[before] * 5], "")
+
+
+def test_servers_of_an_unknown_beam_are_not_changed() -> None:
+    """A class file without the call that binds a port on all interfaces: there is nothing to change, and it is said."""
+    from sash_flink.beam_servers import CLASS, bind_to_address
+
+    folder = Path(pyflink.__file__).parent / "opt"
+    (jar,) = folder.glob("flink-python-*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        content = archive.read(CLASS.replace(".", "/") + ".class")
+    changed = bind_to_address(content)
+    assert b"forAddress" in changed and b"forAddress" not in content
+    with pytest.raises(ValueError, match="does not bind a port as expected"):
+        bind_to_address(changed)
+    with pytest.raises(ValueError, match="does not bind a port as expected"):
+        bind_to_address(content.replace(b"forPort", b"forPart"))
