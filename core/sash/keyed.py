@@ -26,6 +26,9 @@ from sash.times import TimeCodec
 
 __all__ = ["KeyedOperator", "Outcomes"]
 
+_HELD = ("slices_held", "tuples_held")
+_Mark = tuple[tuple[Any, ...], list[tuple[KeyedLane, Any]]]
+
 
 class Outcomes(NamedTuple):
     """The results of each lane; their ``codes`` are places in the columns of ``keys``."""
@@ -38,7 +41,8 @@ class KeyedOperator(KeyedState):
     """Runs ``query`` over the tuples of all keys: what one :class:`sash.Operator` a key would give.
 
     Tables go in, with the key's columns, and tables of the same kind come out, key by key. Without ``own_watermark``
-    tuples do not move the watermark, only :meth:`advance` does, for all keys. A call either happens or does not.
+    tuples do not move the watermark, only :meth:`advance` does, for all keys. A call either happens or does not, even
+    if Ctrl-C interrupts it.
 
     A batch costs what its rows and results do, whatever the number of keys, except where columns cannot run the query
     (``explain`` says why): then each key has an engine of its own, which takes its tuples one by one.
@@ -91,16 +95,20 @@ class KeyedOperator(KeyedState):
         numbers, keys = self._keys.numbered(codes, distinct)
         codecs = dict(self._codecs)
         inside = [self._times(each, frame, codecs) for each in self._lanes]
-        with _Undo(self._lanes):
+        mark = self._mark()
+        try:
             outcomes = []
             for each, times in zip(self._lanes, inside, strict=True):
                 with naming_rows(self.query, frame, numbers, self._rows):
                     outcomes.append(each.process(numbers, times, frame, len(keys)))
             results = made(frame, codecs, _placed(outcomes, keys))
-        self.dropped = sorted({place for each in self._lanes for place in each.dropped.tolist()})
-        self._keys, self._codecs = keys, codecs
-        self._rows += len(frame)
-        return results
+            self.dropped = sorted({place for each in self._lanes for place in each.dropped.tolist()})
+            self._keys, self._codecs = keys, codecs
+            self._rows += len(frame)
+            return results
+        except BaseException:
+            self._undo(mark)
+            raise
 
     def _times(self, each: KeyedLane, frame: Frame, codecs: dict[str, TimeCodec]) -> Any:
         lane = each.planned.lane
@@ -164,13 +172,17 @@ class KeyedOperator(KeyedState):
         self, marks: list[tuple[KeyedLane, Any]], like: Any, codecs: dict[str, TimeCodec], made: Callable[..., Any]
     ) -> Any:
         frame = columns_of({name: [] for name in self.query.columns} if like is None else like, self.query.columns)
-        with _Undo(self._lanes):
+        before = self._mark()
+        try:
             outcomes = [each.advance(mark) for each, mark in marks]
             outcomes = outcomes or [self._lanes[0].advance(-math.inf)]  # an empty table
             results = made(frame, codecs, _placed(outcomes, self._keys))
-        self.dropped = ()
-        self._codecs = codecs
-        return results
+            self.dropped = ()
+            self._codecs = codecs
+            return results
+        except BaseException:
+            self._undo(before)
+            raise
 
     def next_timer(self) -> Any:
         """No window of any key becomes complete before this time, unless tuples come; None: none at all.
@@ -204,14 +216,30 @@ class KeyedOperator(KeyedState):
         which[: len(newest)] = [time is not None and time >= limit for time in newest]
         if which.all():
             return 0
-        metrics = Counter(self.metrics)
-        for each in self._lanes:
-            each.keep(which)
-        self._keys, self._serials = self._keys.keep(which), self._serials[which[: len(self._serials)]]
-        for name, value in (metrics - Counter(self.metrics)).items():
-            if name not in ("slices_held", "tuples_held"):
-                self._gone[name] += value
-        return int((~which).sum())
+        metrics, mark = Counter(self.metrics), self._mark()
+        try:
+            for each in self._lanes:
+                each.keep(which)
+            self._keys, self._serials = self._keys.keep(which), self._serials[which[: len(self._serials)]]
+            gone = metrics - Counter(self.metrics)
+            self._gone = self._gone + Counter({name: gone[name] for name in gone if name not in _HELD})
+            return int((~which).sum())
+        except BaseException:
+            self._undo(mark)
+            raise
+
+    # all or nothing
+
+    def _mark(self) -> _Mark:
+        own = (self._keys, self._codecs, self._rows, self.dropped, self._serials, self._gone)
+        return own, [(each, each.mark()) for each in self._lanes]
+
+    def _undo(self, mark: _Mark) -> None:
+        """Take back a call that was interrupted, in the lanes and here."""
+        own, lanes = mark
+        self._keys, self._codecs, self._rows, self.dropped, self._serials, self._gone = own
+        for each, of_lane in lanes:
+            each.undo(of_lane)
 
     # what it has done and what it holds
 
@@ -240,18 +268,3 @@ def _placed(outcomes: list[Outcome], keys: KeyTable) -> Outcomes:
 
 def _inside(frame: Frame, codecs: Mapping[str, TimeCodec], outcomes: Outcomes) -> Outcomes:
     return outcomes
-
-
-class _Undo:
-    """Takes back what lanes have done if one of them fails."""
-
-    def __init__(self, lanes: list[KeyedLane]) -> None:
-        self._lanes = lanes
-
-    def __enter__(self) -> None:
-        self._memos = [each.memo() for each in self._lanes]
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:
-            for each, memo in zip(self._lanes, self._memos, strict=True):
-                each.restore(memo)

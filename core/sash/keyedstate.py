@@ -80,22 +80,26 @@ class KeyedState:
         """
         behind = self._serials[-1] + 1 if len(self._serials) else 0
         more = np.arange(behind, behind + len(self._keys) - len(self._serials))
-        self._serials = np.concatenate([self._serials, more])
+        serials = np.concatenate([self._serials, more])
         lanes, ledgers = [], {}
         written: dict[BlockId, bytes] = {}
         deleted: list[BlockId] = []
         for each in self._lanes:
             order = each.planned.lane.order or ""
-            parts, ledgers[order], new, old = each.parted(
-                self._serials, self._blocks.get(order, Ledger.none()), trusted
-            )
+            parts, ledgers[order], new, old = each.parted(serials, self._blocks.get(order, Ledger.none()), trusted)
             lanes.append((order, parts))
             written |= new
             deleted += old
         for order in self._blocks.keys() - ledgers.keys():  # a lane that the query no longer has
             deleted += [(order, serial, block) for _, serial, block in self._blocks[order].without(Ledger.none())]
-        self._blocks = ledgers
-        return Changes(self._sealed(KEYED_HEADER, {"serials": self._serials}, lanes, trusted), written, deleted)
+        changes = Changes(self._sealed(KEYED_HEADER, {"serials": serials}, lanes, trusted), written, deleted)
+        before = self._serials, self._blocks
+        try:
+            self._serials, self._blocks = serials, ledgers
+            return changes
+        except BaseException:  # what nobody was given is not saved
+            self._serials, self._blocks = before
+            raise
 
     @classmethod
     def restore(cls, query: Query, blob: bytes, *, own_watermark: OwnWatermark = False, trusted: bool = False) -> Self:

@@ -16,7 +16,7 @@ from sash.lanes import OwnWatermark
 from sash.operatorstate import OperatorState
 from sash.output import Outcome, Output
 from sash.query import Query
-from sash.slicing.engines import Engines
+from sash.slicing.engines import Engines, Mark, undo
 from sash.slicing.row_timers import next_of_rows
 from sash.slicing.rows import Result, RowLane
 from sash.slicing.value_columns import as_in_rows
@@ -27,14 +27,15 @@ __all__ = ["Operator"]
 Row = dict[str, Any]
 Values = tuple[Any, ...]
 Made = TypeVar("Made")
+Marks = list[tuple[Engines, Mark]]
 
 
 class Operator(OperatorState):
     """Runs ``query`` over the tuples of one key.
 
     Without ``own_watermark`` tuples do not move the watermark, only :meth:`advance` does: for engines that have their
-    own; or only those in the lanes of some columns. A call either happens or does not: after an error the operator is
-    as it was. Results do not tell the key.
+    own; or only those in the lanes of some columns. A call either happens or does not: after an error, or Ctrl-C at any
+    moment, the operator is as it was, and the call can be made again. Results do not tell the key.
 
     Costs: a tuple a lift and a merge; a window at most 3 merges if nothing can be corrected, else O(log slices); a late
     tuple O(log slices), and the windows that it corrects. Batches cost the same merges, in compiled code.
@@ -104,53 +105,69 @@ class Operator(OperatorState):
         if times is not None:
             return self._process(times, values, self._output.values)
         each = self._lanes[0]
+        lane, codecs, count, dropped = each.engine, self._codecs, self._rows, self.dropped
+        if type(lane) is not RowLane:
+            return self._in_lanes([None], values, self._output.values)
+        marked = lane.marked
         try:
-            found = each.rows().process(None, values) or ()  # nothing is ever late
-        except (TypeError, ValueError) as error:
-            raise self._naming_row(error) from error
-        self.dropped = ()
-        self._rows += 1
-        return [self._output.values(each.lane, result, self._codecs) for result in found] if found else []
+            try:
+                found = lane.process(None, values) or ()  # nothing is ever late
+            except (TypeError, ValueError) as error:
+                raise self._naming_row(error) from error
+            self.dropped = ()
+            self._rows = count + 1
+            return [self._output.values(each.lane, result, codecs) for result in found] if found else []
+        except BaseException:
+            self._undo((codecs, count, dropped), [(each, Mark(lane))] if lane.marked is not marked else [])
+            raise
 
     def _process(self, times: list[Any], values: Values, made: Callable[..., Made]) -> list[Made]:
         """Take a tuple; ``made`` is what results are made by."""
-        codecs = self._codecs
+        each, codecs, count, dropped = self._lanes[0], self._codecs, self._rows, self.dropped
+        lane = each.engine
+        if len(times) > 1 or type(lane) is not RowLane:
+            return self._in_lanes(times, values, made)
+        marked = lane.marked
         try:
-            if len(times) == 1:  # nothing to take back elsewhere if it fails
-                each = self._lanes[0]
+            try:
                 time = None if self._orders[0] is None else self._inside(each, times[0])
-                results, late = self._in_lane(each, time, values, made)
-            else:
-                results, late = self._in_lanes(times, values, made)
+                found = lane.process(time, values)
+            except (TypeError, ValueError) as error:
+                if lane.marked is marked:  # it is the time that is refused, which names the row already
+                    raise
+                raise self._naming_row(error) from error
+            self.dropped = (0,) if found is None else ()
+            self._rows = count + 1
+            return [made(each.lane, result, self._codecs) for result in found] if found else []
         except BaseException:
-            self._codecs = codecs  # a row that was refused has not told what times are like
+            self._undo((codecs, count, dropped), [(each, Mark(lane))] if lane.marked is not marked else [])
             raise
-        self.dropped = (0,) if late else ()
-        self._rows += 1
-        return results
 
-    def _in_lanes(self, times: list[Any], values: Values, made: Callable[..., Made]) -> tuple[list[Made], bool]:
-        inside = [self._inside(each, time) for each, time in zip(self._lanes, times, strict=True)]
-        results: list[Made] = []
-        late = False
-        with self._all_or_none():
+    def _in_lanes(self, times: list[Any], values: Values, made: Callable[..., Made]) -> list[Made]:
+        """The same for several lanes, or one that goes over from columns to rows."""
+        before, marks = (self._codecs, self._rows, self.dropped), self._mark(self._lanes)
+        try:
+            inside = [self._inside(each, time) for each, time in zip(self._lanes, times, strict=True)]
+            results: list[Made] = []
+            late = False
             for each, time in zip(self._lanes, inside, strict=True):
                 found, dropped = self._in_lane(each, time, values, made)
                 results += found
                 late = late or dropped
-        return results, late
+            self.dropped = (0,) if late else ()
+            self._rows += 1
+            return results
+        except BaseException:
+            self._undo(before, marks)
+            raise
 
     def _in_lane(self, each: Engines, time: Any, values: Values, made: Callable[..., Made]) -> tuple[list[Made], bool]:
         """The results of a tuple in one lane, and whether it came too late for it."""
         try:
-            found = each.rows().process(time, values)
+            found = each.rows().take(time, values)
         except (TypeError, ValueError) as error:
             raise self._naming_row(error) from error
-        if not found:
-            return [], found is None
-        if len(found) == 1:  # as most often, and faster
-            return [made(each.lane, found[0], self._codecs)], False
-        return [made(each.lane, result, self._codecs) for result in found], False
+        return [made(each.lane, result, self._codecs) for result in found or ()], found is None
 
     def _naming_row(self, error: Exception) -> Exception:
         return type(error)(f"row {self._rows}: {error}")
@@ -178,9 +195,10 @@ class Operator(OperatorState):
         """
         self._refuse_closed()
         frame = columns_of(data, [*self.query.orders, *self._values], nan)
-        outcomes = []
-        dropped: set[int] = set()
-        with self._all_or_none():
+        before, marks = (self._codecs, self._rows, self.dropped), self._mark(self._lanes)
+        try:
+            outcomes = []
+            dropped: set[int] = set()
             inside = [self._inside_array(each, frame) for each in self._lanes]
             for each, times in zip(self._lanes, inside, strict=True):
                 with naming_rows(self.query, frame, first=self._rows):
@@ -188,9 +206,12 @@ class Operator(OperatorState):
                 dropped.update(late)
                 outcomes.append(outcome)
             table = self._output.table(frame, outcomes, self._codecs)
-        self.dropped = sorted(dropped)
-        self._rows += len(frame)
-        return table
+            self.dropped = sorted(dropped)
+            self._rows += len(frame)
+            return table
+        except BaseException:
+            self._undo(before, marks)
+            raise
 
     def _inside_array(self, each: Engines, frame: Frame) -> Any:
         order = each.lane.order
@@ -219,15 +240,22 @@ class Operator(OperatorState):
         values = zip(*whole, strict=True) if whole else iter([()] * len(frame))
         moments = [None] * len(frame) if times is None else times.tolist()
         for place, (time, value) in enumerate(zip(moments, values, strict=True)):
-            brought = rows.process(time, value)
+            brought = rows.take(time, value)
             if brought is None:
                 late.append(place)
             else:
                 found += brought
         return late, Outcome.of_rows(each.lane, found, self.query)
 
-    def _all_or_none(self) -> _Undo:
-        return _Undo(self, self._lanes)
+    # all or nothing
+
+    def _mark(self, lanes: list[Engines]) -> Marks:
+        return [(each, each.mark()) for each in lanes]
+
+    def _undo(self, before: tuple[Any, int, Collection[int]], marks: Marks) -> None:
+        """Take back a call that was interrupted, in the lanes and here."""
+        self._codecs, self._rows, self.dropped = before
+        undo(marks)
 
     # time
 
@@ -251,20 +279,22 @@ class Operator(OperatorState):
     def _passed(self, watermark: Any, made: Callable[..., Made]) -> list[Made]:
         if self._closed:
             self._refuse_closed()
-        codecs = self._codecs
+        before, moved = (self._codecs, self._rows, self.dropped), []
+        for each in self._lanes:
+            order = each.lane.order
+            value = watermark.get(order) if isinstance(watermark, Mapping) else watermark
+            if order is not None and value is not None:
+                moved.append((each, value))
+        marks = self._mark([each for each, _ in moved])
         try:
-            marks: list[tuple[Engines, Any]] = []
-            for each in self._lanes:
-                order = each.lane.order
-                value = watermark.get(order) if isinstance(watermark, Mapping) else watermark
-                if order is not None and value is not None:
-                    marks.append((each, self._mark(each, value)))
-            return self._advance(marks, made)
+            results = self._move([(each, self._watermark_inside(each, value)) for each, value in moved], made)
+            self.dropped = ()
+            return results
         except BaseException:
-            self._codecs = codecs  # a watermark that was refused has not told what times are like
+            self._undo(before, marks)
             raise
 
-    def _mark(self, each: Engines, watermark: Any) -> Any:
+    def _watermark_inside(self, each: Engines, watermark: Any) -> Any:
         """A watermark as it is inside."""
         order = each.lane.order
         assert order is not None
@@ -291,22 +321,21 @@ class Operator(OperatorState):
 
     def _ended(self, made: Callable[..., Made]) -> list[Made]:
         self._refuse_closed()
-        results = self._advance([(each, math.inf) for each in self._lanes], made)
-        self._closed = True
-        return results
+        before, marks = (self._codecs, self._rows, self.dropped), self._mark(self._lanes)
+        try:
+            results = self._move([(each, math.inf) for each in self._lanes], made)
+            self.dropped = ()
+            self._closed = True
+            return results
+        except BaseException:
+            self._closed = False
+            self._undo(before, marks)
+            raise
 
-    def _advance(self, marks: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
-        if len(marks) > 1:
-            with self._all_or_none():
-                results = self._advance_lanes(marks, made)
-        else:  # nothing to take back elsewhere if it fails
-            results = self._advance_lanes(marks, made)
-        self.dropped = ()
-        return results
-
-    def _advance_lanes(self, marks: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
+    def _move(self, lanes: list[tuple[Engines, Any]], made: Callable[..., Made]) -> list[Made]:
+        """The results of watermarks that move, as they are inside."""
         codecs = self._codecs
-        return [made(each.lane, result, codecs) for each, mark in marks for result in each.rows().advance(mark)]
+        return [made(each.lane, result, codecs) for each, upto in lanes for result in each.rows().move(upto)]
 
     def next_timer(self) -> Any:
         """No window becomes complete before this time, unless tuples come; None: none at all.
@@ -374,24 +403,6 @@ class Operator(OperatorState):
                 how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
                 lines.append(f"compiled   {name}: {how}")
         return "\n".join(lines)
-
-
-class _Undo:
-    """Takes back what lanes have done if one of them fails."""
-
-    def __init__(self, op: Operator, lanes: list[Engines]) -> None:
-        self._op = op
-        self._lanes = lanes
-
-    def __enter__(self) -> None:
-        self._codecs = self._op._codecs
-        self._memos = [each.memo() for each in self._lanes]
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None:
-            self._op._codecs = self._codecs
-            for each, memo in zip(self._lanes, self._memos, strict=True):
-                each.restore(memo)
 
 
 def _chosen(places: list[int]) -> Callable[[Values], Values]:

@@ -114,5 +114,13 @@ class OperatorState:
         query = self.query.using(windows=windows)
         plan(query, self._own)  # what cannot be run is refused before anything changes
         state = self.snapshot_parts(trusted=True)
-        self._prepare(query)
-        self._load(state, trusted=True)
+        other = self.restore_parts(query, state, own_watermark=self._own, trusted=True)
+        changes = [(name, value) for name, value in vars(other).items() if name != "dropped"]
+        before = [(name, getattr(self, name)) for name, _ in changes]
+        try:
+            for name, value in changes:
+                setattr(self, name, value)
+        except BaseException:
+            for name, value in before:
+                setattr(self, name, value)
+            raise

@@ -112,18 +112,26 @@ class Rolling:
         self.slide = slide
         self.partial = bool(partial)
         self._count = 0
+        self._broken = False
         self._runner: Any = None
 
     def push(self, *columns: Any, mask: Any = None, out: Any = None) -> Any:
         """Take a batch; the results of the windows that it completes, in ``out`` if that is given."""
+        if self._broken:
+            raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
         batch = as_columns(self.aggregation, columns, mask)
-        if self._runner is None:
-            self._runner = self._choose(batch)
-        size = len(batch.arrays[0])
-        windows = int(self._completed(self._count + size) - self._completed(self._count))
-        result = self._runner.feed(batch, windows, out)
-        self._count += size
-        return result
+        count, runner, result = self._count, self._runner, None
+        try:
+            if runner is None:
+                self._runner = self._choose(batch)
+            size = len(batch.arrays[0])
+            windows = int(self._completed(count + size) - self._completed(count))
+            result = self._runner.feed(batch, windows, out)
+            self._count = count + size
+            return result
+        except BaseException:
+            self._runner, self._count, self._broken = runner, count, result is not None and runner is not None
+            raise
 
     def _choose(self, batch: Columns) -> Any:
         from sash.kernels.compiled import Compiled

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.slicing.engines import Engines
+from sash.slicing.rows import RowLane
 from sash.testing import Evaluator, Failing, evaluate
 from strategies import (
     COMMUTATIVE,
@@ -347,14 +347,16 @@ class TestByPlace:
         with pytest.raises(RuntimeError, match="closed"):
             arrived.close_values()
 
-    def test_time_that_passes_for_one_lane_or_none_does_not_copy_the_state(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(Engines, "memo", lambda self: pytest.fail("it is copied"))
+    def test_rows_and_time_that_passes_do_not_copy_the_state(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(RowLane, "dump", lambda self: pytest.fail("it is copied"))
         arrived = sash.Operator(sash.Query(windows=sash.sliding(2), aggregates={"total": sash.Sum("x")}))
         assert (arrived.take((1,)), arrived.advance(5), arrived.close()) == ([], [], [])
         op = sash.Operator(example())
         assert (op.take((5, 1)), op.advance_values(10), op.close()) == ([], [(0, 10, 1)], [])
+        windows = {"by time": sash.tumbling(10, on="ts"), "by count": sash.tumbling(2)}
+        op = sash.Operator(sash.Query(windows=windows, aggregates={"total": sash.Sum("x")}))
+        assert (op.take((5, 1)), op.take((7, 2))) == ([], [("by count", 0, 2, 3)])
+        assert (op.advance_values(10), op.close()) == ([("by time", 0, 10, 3)], [])
 
     def test_a_watermark_that_is_refused_does_not_tell_what_times_are_like(self) -> None:
         op = sash.Operator(example())

@@ -150,7 +150,8 @@ class Frame:
     def types(self, names: Iterable[str]) -> tuple[Any, ...]:
         """The kind of table, and the types of some columns as the library has them: what declared types depend on."""
         columns = [self._columns[name] for name in names]
-        return (_KINDS.index(self._kind), *(getattr(column, "dtype", getattr(column, "type", None)) for column in columns))
+        types = [getattr(column, "dtype", getattr(column, "type", None)) for column in columns]
+        return (_KINDS.index(self._kind), *types)
 
     def declared(self, aggregation: Aggregation, certain: bool) -> Declared | None:
         """The type of an aggregation's results, as the library calls it; None: its columns do not tell."""

@@ -145,6 +145,14 @@ class ColumnLane:
         """The neutral state of each key."""
         return dumped(self._state, self.query, self.decisions.in_order or self.decisions.buffered)
 
+    def mark(self) -> Any:
+        """What :meth:`undo` needs to take back the call that begins now. O(1): the state is never changed."""
+        return self._state, self.dropped
+
+    def undo(self, mark: Any) -> None:
+        """Be as when ``mark`` was made."""
+        self._state, self.dropped = mark
+
     def load(self, states: Sequence[LaneState], advanced: Any = None) -> None:
         """Go on from the keys' states, of this engine or of the one for rows.
 
@@ -160,8 +168,8 @@ class ColumnLane:
 
     def _assign(self, state: State) -> None:
         if not self._warned and any(each.dtypes is not None and not each.form.compiled for each in state.aggregates):
-            self._warned = True
             warn_slow(state.aggregates)  # which may be made an error: then the batch has not been
+            self._warned = True
         self._state = state
 
     def _batch(

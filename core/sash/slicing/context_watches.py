@@ -104,10 +104,11 @@ class SessionWatch(Watch):
         known = self.state.revisions
         parts = [extent for extent in known if extent[0] < end and start < extent[1]]
         if len(parts) > 1:
+            self._note_revisions()
             revision = max(known[extent] for extent in parts)
             for extent in parts:
-                self._revise(extent, None)
-            self._revise((parts[0][0], max(extent[1] for extent in parts)), revision)
+                del known[extent]
+            known[min(parts)[0], max(extent[1] for extent in parts)] = revision
 
     def forget(self, horizon: Any) -> None:
         """Drop what is known of sessions that can change no more; those within an open session are yet replaced."""
@@ -132,11 +133,7 @@ class EdgeWatch(Watch):
         if not self.begun_after(time):
             return []
         before = list(self.edges)
-
-        def back() -> None:
-            self.edges = Edges(before)
-
-        self.slices.undo.append(back)
+        self.slices.journal = (self.slices.journal, Edges.__init__, self.edges, before)
         self.window.observe(time, row, self.edges)
         known = set(before)
         fresh = [edge for edge in self.edges if edge not in known]
@@ -191,5 +188,6 @@ class EdgeWatch(Watch):
         if horizon in self.edges:
             edge = horizon
         if edge is not None:
+            self.slices.journal = (self.slices.journal, Edges.__init__, self.edges, list(self.edges))
             self.edges.drop_before(edge)
             self._given = {extent: None for extent in self._given if extent[0] >= edge}

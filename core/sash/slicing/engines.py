@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.plan import LanePlan
 from sash.query import Query
@@ -13,7 +14,22 @@ from sash.slicing.state import LaneState
 if TYPE_CHECKING:
     from sash.slicing.columns import ColumnLane
 
-__all__ = ["Engines"]
+__all__ = ["Engines", "Mark", "undo"]
+
+
+class Mark(NamedTuple):
+    """Where a call began: the engine that ran then, and what that needs to come back."""
+
+    engine: RowLane | ColumnLane
+    of_columns: Any = None
+
+    def undo(self) -> RowLane | ColumnLane:
+        """The engine as it was."""
+        if isinstance(self.engine, RowLane):
+            self.engine.undo()
+        else:
+            self.engine.undo(self.of_columns)
+        return self.engine
 
 
 class Engines:
@@ -26,32 +42,44 @@ class Engines:
         self.rows_only = unsupported(query, planned.lane)
         """Why columns cannot run it; None: they can."""
         self._own = own_watermark
-        self._running: RowLane | ColumnLane | None = None
+        self.engine: RowLane | ColumnLane | Mark | None = None
+        """What runs now; a mark has to be undone before anything else, as the methods do."""
 
     def rows(self) -> RowLane:
         """The row engine."""
-        if not isinstance(self._running, RowLane):
+        if isinstance(self.engine, RowLane):
+            return self.engine
+        running = self._undone()
+        if not isinstance(running, RowLane):
             engine = RowLane(self.query, self.lane, self.planned.decisions, self.planned.store, self._own)
-            if self._running is not None:
-                engine.load(self._running.dump()[0])
-            self._running = engine
-        return self._running
+            if running is not None:
+                engine.load(running.dump()[0])
+            self.engine = running = engine
+        return running
 
     def columns(self) -> ColumnLane:
         """The columnar engine."""
-        if self._running is None or isinstance(self._running, RowLane):
+        running = self._undone()
+        if running is None or isinstance(running, RowLane):
             from sash.slicing.columns import ColumnLane  # brings Numba, which takes a while: only when it is needed
 
             engine = ColumnLane(self.query, self.lane, self._own)
-            if self._running is not None:
-                engine.load([self._running.dump()])
-            self._running = engine
-        return self._running
+            if running is not None:
+                engine.load([running.dump()])
+            self.engine = running = engine
+        return running
 
     @property
     def running(self) -> RowLane | ColumnLane:
         """The one that runs now."""
-        return self.rows() if self._running is None else self._running
+        running = self._undone()
+        return self.rows() if running is None else running
+
+    def _undone(self) -> RowLane | ColumnLane | None:
+        """The one that runs now, if any; an undo that was interrupted is finished first."""
+        if isinstance(self.engine, Mark):
+            self.engine = self.engine.undo()
+        return self.engine
 
     def dump(self) -> LaneState:
         """The state."""
@@ -62,21 +90,24 @@ class Engines:
         """Go on from a state. ``newly_buffered``: when it was saved, tuples did not have to wait."""
         if newly_buffered and self.planned.decisions.buffered:
             state.direct_until = state.newest
-        self._running = None
+        self.engine = None
         rows = self.rows()
         rows.load(state)
         rows.begin_slice()
 
-    def memo(self) -> Any:
-        """What :meth:`restore` needs to take back what comes now. O(1) for columns, whose state is never changed."""
+    def mark(self) -> Mark:
+        """Begin a call, which :func:`undo` takes back, whichever engine it is run by. O(1)."""
         running = self.running
-        return running, running.dump() if isinstance(running, RowLane) else running._state
+        if isinstance(running, RowLane):
+            running.mark()
+            return Mark(running)
+        return Mark(running, running.mark())
 
-    def restore(self, memo: Any) -> None:
-        """Be as when ``memo`` was made."""
-        self._running, state = memo
-        if isinstance(self._running, RowLane):
-            self._running = None
-            self.rows().load(state)
-        else:
-            self._running._state = state
+
+def undo(marks: Iterable[tuple[Engines, Mark]]) -> None:
+    """Be as when the marks were made. What an interruption leaves undone, each does before anything else."""
+    marks = list(marks)
+    for engines, mark in marks:
+        engines.engine = mark
+    for engines, _ in marks:
+        engines._undone()

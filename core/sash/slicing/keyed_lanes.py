@@ -16,7 +16,7 @@ from sash.query import Query
 from sash.slicing.column_keys import Array, Keys, Marks, bounds
 from sash.slicing.column_neutral import dumped
 from sash.slicing.columns import NONE, ColumnLane
-from sash.slicing.engines import Engines
+from sash.slicing.engines import Engines, Mark, undo
 from sash.slicing.keyed_blocks import BlockId, Ledger, parted
 from sash.slicing.keyed_bytes import column_parts, read_column_parts, read_row_parts, row_parts
 from sash.slicing.keyed_timers import next_of_columns
@@ -46,8 +46,8 @@ class KeyedLane(Protocol):
     def parts(self) -> tuple[Any, ...]: ...
     def parted(self, serials: Array, known: Ledger, trusted: bool) -> Parted: ...
     def read(self, written: tuple[Any, ...]) -> None: ...
-    def memo(self) -> Any: ...
-    def restore(self, memo: Any) -> None: ...
+    def mark(self) -> Any: ...
+    def undo(self, mark: Any) -> None: ...
     def metrics(self) -> Mapping[str, int]: ...
 
 
@@ -112,11 +112,11 @@ class ColumnKeys:
         else:
             self.engine._state = state
 
-    def memo(self) -> Any:
-        return self.engine._state
+    def mark(self) -> Any:
+        return self.engine.mark()
 
-    def restore(self, memo: Any) -> None:
-        self.engine._state = memo
+    def undo(self, mark: Any) -> None:
+        self.engine.undo(mark)
 
     def metrics(self) -> Mapping[str, int]:
         engine = self.engine
@@ -143,7 +143,7 @@ class RowKeys:
         self._query, self._own = query, own_watermark
         self._engines: list[Engines] = []
         self._advanced: Any = None
-        self._touched: dict[int, Any] | None = None
+        self._touched: dict[int, Mark] = {}  # the keys that the current call has changed, and where it began
 
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
         while len(self._engines) < keys:
@@ -157,7 +157,7 @@ class RowKeys:
             code = int(codes[places[0]])
             rows, found = self._touch(code).rows(), []
             for place in places.tolist():
-                results = rows.process(moments[place], values[place])
+                results = rows.take(moments[place], values[place])
                 if results is None:
                     late.append(place)
                 else:
@@ -173,14 +173,14 @@ class RowKeys:
         return engines
 
     def _touch(self, code: int) -> Engines:
-        if self._touched is not None and code not in self._touched:
-            self._touched[code] = self._engines[code].memo()
+        if code not in self._touched:
+            self._touched[code] = self._engines[code].mark()
         return self._engines[code]
 
     def advance(self, watermark: Any) -> Outcome:
         if self.planned.lane.order is not None or watermark == math.inf:
             self._advanced = watermark if self._advanced is None else max(self._advanced, watermark)
-            parts = [(code, self._touch(code).rows().advance(watermark)) for code in range(len(self._engines))]
+            parts = [(code, self._touch(code).rows().move(watermark)) for code in range(len(self._engines))]
         else:
             parts = []
         self.dropped = NONE
@@ -225,14 +225,13 @@ class RowKeys:
             engines.load(each)
             self._engines.append(engines)
 
-    def memo(self) -> Any:
+    def mark(self) -> Any:
         self._touched = {}
-        return len(self._engines), self._advanced
+        return self._engines, len(self._engines), self._advanced, self.dropped
 
-    def restore(self, memo: Any) -> None:
-        keys, self._advanced = memo
-        for code, before in (self._touched or {}).items():
-            self._engines[code].restore(before)
+    def undo(self, mark: Any) -> None:
+        self._engines, keys, self._advanced, self.dropped = mark
+        undo((self._engines[code], begin) for code, begin in self._touched.items())
         del self._engines[keys:]
 
     def metrics(self) -> Mapping[str, int]:

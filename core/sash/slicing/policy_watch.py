@@ -34,12 +34,7 @@ class WhileWatch(CountWatch):
         return int(self.state.edges[0]) if self.state.edges else 0
 
     def _move(self, front: int) -> None:
-        before = self.state.edges
-
-        def back() -> None:
-            self.state.edges = before
-
-        self.slices.undo.append(back)
+        self.slices.journal = (self.slices.journal, setattr, self.state, "edges", self.state.edges)
         self.state.edges = [front]
 
     def _filled(self) -> AMTA:

@@ -20,7 +20,7 @@ from sash.slicing.coarsening import coarsen, next_coarsening
 from sash.slicing.decisions import Decisions
 from sash.slicing.row_timers import reach
 from sash.slicing.slicer import Slicer
-from sash.slicing.slices import Slice
+from sash.slicing.slices import Slice, put_back_end
 from sash.slicing.state import LaneState, WindowState, next_block
 from sash.slicing.steady import Steady
 from sash.slicing.stores import Store
@@ -32,7 +32,12 @@ __all__ = ["Result", "RowLane"]
 
 
 class RowLane:
-    """One lane of one key. ``store`` makes its aggregate store; ``own_watermark``: tuples move the watermark."""
+    """One lane of one key. ``store`` makes its aggregate store; ``own_watermark``: tuples move the watermark.
+
+    All or nothing: :meth:`mark` begins a call, :meth:`take` and :meth:`move` are what it does, and :meth:`undo` rolls
+    it back, wherever an exception interrupts it. A mark costs O(1), and what a call notes O(what it changes); only an
+    undo costs O(state), for it rebuilds all that is derived.
+    """
 
     def __init__(
         self,
@@ -48,6 +53,8 @@ class RowLane:
         self._make_store = store
         self._own = own_watermark
         self.bundle = Bundle(query)
+        self._merging, self._lift, self._combine = self.bundle.merging, self.bundle.lift, self.bundle.combine
+        self._by_arrival = lane.order is None
         self.slicer = Slicer(lane, decisions, self.bundle, query.values)
         self.watermark: Any = None
         self.late_dropped = self.late_corrected = self.results = 0
@@ -55,7 +62,9 @@ class RowLane:
         self._evict_at = self._next_eviction(0)
         self._coarsen_at = next_coarsening(0)
         self._states = {name: WindowState() for name in lane.names}
+        self._undoing = False
         self.prepare()
+        self.mark()
 
     def prepare(self) -> None:
         """All that is derived from state: watches, clocks, the store."""
@@ -74,7 +83,7 @@ class RowLane:
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self._open: Slice | None = None
         self._lag = self.lane.delay if self._own else None
-        if self.lane.order is None:
+        if self._by_arrival:
             self._lag = -1
         self._steady = Steady.of(self)
         self.reach = max(reach(self.query.named[name]) for name in self.lane.names)
@@ -96,32 +105,83 @@ class RowLane:
     def merges(self) -> int:
         return self.bundle.merging.merges
 
+    # all or nothing
+
+    def mark(self) -> None:
+        """Begin a call: from now on, :meth:`undo` comes back to here."""
+        slicer = self.slicer
+        slicer.slices.journal = None
+        if slicer.settling:
+            slicer.settling = []
+        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
+
+    def undo(self) -> None:
+        """Take back all since :meth:`mark`. If this is interrupted itself, call it again before anything else."""
+        slicer = self.slicer
+        if slicer.slices.journal is not None:
+            self._undoing = True
+        slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges = self.marked
+        if self._undoing:  # else nothing else has changed
+            slicer.slices.roll_back(self)
+            slicer.wait_again()
+            self._save_edges()
+            self.prepare()
+            self._undoing = False
+
     def process(self, time: Any, values: Values) -> list[Result] | None:
+        """:meth:`take` as a call of its own."""
+        slicer, opened, steady = self.slicer, self._open, self._steady  # mark and take written out, for speed
+        slicer.slices.journal = None
+        if slicer.settling:
+            slicer.settling = []
+        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
+        try:
+            if self._by_arrival:
+                time = slicer.accepted
+            if opened is not None and self._takes(opened, time, values):
+                return []
+            if steady is not None and (found := steady.take(self, values)) is not None:
+                return found
+            return self._take_other(time, values)
+        except BaseException:
+            self.undo()
+            raise
+
+    def advance(self, watermark: Any) -> list[Result]:
+        """:meth:`move` as a call of its own."""
+        self.mark()
+        try:
+            return self.move(watermark)
+        except BaseException:
+            self.undo()
+            raise
+
+    # tuples
+
+    def take(self, time: Any, values: Values) -> list[Result] | None:
         """Take a tuple; the results that it brings. None: it is too late, and dropped."""
-        slicer, opened, steady = self.slicer, self._open, self._steady
-        if self.lane.order is None:
-            time = slicer.accepted
+        opened, steady = self._open, self._steady
+        if self._by_arrival:
+            time = self.slicer.accepted
         if opened is not None and self._takes(opened, time, values):
             return []
         if steady is not None and (found := steady.take(self, values)) is not None:
             return found
+        return self._take_other(time, values)
+
+    def _take_other(self, time: Any, values: Values) -> list[Result] | None:
+        """Take a tuple of any kind."""
+        slicer = self.slicer
         late = self.watermark is not None and time < self.watermark
         if late and time < self.watermark - self.lane.lateness:
+            slicer.slices.journal = (slicer.slices.journal, "late_dropped", self.late_dropped)
             self.late_dropped += 1
             return None
         partial = self.bundle.lift(values)
-        added = self.watches.added
-        before = slicer.accepted, slicer.newest, [watch.state.since_count for watch in added]
-        try:
-            position = slicer.accept(time, values, partial, late)
-            corrected = iter(()) if position is None else self.watches.touched(time, position, self.watermark)
-            results = self._advance(self._next_watermark(time), corrected)
-        except BaseException:
-            slicer.accepted, slicer.newest, since_counts = before
-            for watch, count in zip(added, since_counts, strict=True):
-                watch.state.since_count = count
-            self._roll_back()
-            raise
+        slicer.slices.journal = (slicer.slices.journal, "late_corrected", self.late_corrected)
+        position = slicer.accept(time, values, partial, late)
+        corrected = iter(()) if position is None else self.watches.touched(time, position, self.watermark)
+        results = self._advance(self._next_watermark(time), corrected)
         self.late_corrected += late
         self._commit()
         return results
@@ -155,9 +215,13 @@ class RowLane:
         if reached >= self._quiet_until or slicer.accepted >= self._count_until:
             return False
         begins = time >= piece.end or time - last >= watches.gap
-        if not begins:
-            self._add(piece, values)
-            piece.last = time
+        if not begins:  # as _add does, written out for speed
+            slices, was, count = slicer.slices, piece.partial, piece.count
+            merged = self._combine(was, self._lift(values))
+            slices.journal = (slices.journal, put_back_end, piece, was, count, last)
+            slices.changed[piece.key] = piece
+            piece.partial, piece.count, piece.last = merged, count + 1, time
+            slicer.accepted += 1
         elif self._begins:
             self._open = slicer.begin_with(time, self.bundle.lift(values))
         else:
@@ -170,42 +234,31 @@ class RowLane:
         return True
 
     def _add(self, piece: Slice, values: Values) -> None:
-        slicer = self.slicer
-        piece.partial = self.bundle.combine(piece.partial, self.bundle.lift(values))
+        slicer, slices, was = self.slicer, self.slicer.slices, piece.partial
+        merged = self._combine(was, self._lift(values))
+        slices.journal = (slices.journal, put_back_end, piece, was, piece.count, piece.last)
+        slices.changed[piece.key] = piece
+        piece.partial = merged
         piece.count += 1
-        slicer.slices.changed[piece.key] = piece
         slicer.accepted += 1
 
-    def taken(self, watermark: int, results: list[Result], opens: bool) -> None:
-        """A tuple of a steady lane has been taken; ``opens``: more come to its slice."""
-        self.watermark = watermark
-        self.results += len(results)
-        if len(self.slicer.slices.all) > self._evict_at:
-            self._evict()
-        self._open = None
-        if opens:
-            self._look_out()
-
     def _next_watermark(self, time: Any) -> Any:
-        if self.lane.order is None:
+        if self._by_arrival:
             return time + 1
         if not self._own:
             return self.watermark
         watermark = time - self.lane.delay
         return watermark if self.watermark is None else max(self.watermark, watermark)
 
-    def advance(self, watermark: Any) -> list[Result]:
+    def move(self, watermark: Any) -> list[Result]:
         """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
         if self.watermark is not None and watermark <= self.watermark:
             return []
         if self._open is not None and watermark < self._quiet_until:
             self.watermark = watermark
             return []
-        try:
-            results = self._advance(watermark, iter(()))
-        except BaseException:
-            self._roll_back()
-            raise
+        self.slicer.slices.touch()
+        results = self._advance(watermark, iter(()))
         self._commit()
         return results
 
@@ -228,13 +281,8 @@ class RowLane:
         self.results += len(found)
         return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in found]
 
-    def _roll_back(self) -> None:
-        self.slicer.slices.roll_back()
-        self.prepare()
-
     def _commit(self) -> None:
         slices = self.slicer.slices
-        slices.undo.clear()
         if self.decisions.in_order:
             self.totals.settle()
         if len(slices.all) > self._evict_at and self.watermark is not None:
@@ -243,8 +291,9 @@ class RowLane:
 
     def _evict(self) -> None:
         """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
-        horizon = self.watermark - self.lane.lateness
-        pieces = self.slicer.slices.all
+        horizon, slices = self.watermark - self.lane.lateness, self.slicer.slices
+        slices.journal = ((slices.journal, "_numbered", self._numbered), "_evict_at", self._evict_at)
+        pieces = slices.all
         at = min((watch.keep_from(horizon) for watch in self.watches.all), default=len(pieces))
         at = min(at, len(pieces) - 1)  # the last one is still open
         for watch in self.watches.all:
@@ -263,9 +312,13 @@ class RowLane:
         merged = coarsen(slices.all, self.watches.all, self.slicer.closed(horizon), horizon, self.bundle)
         if len(merged) < len(slices.all):
             self._numbered = next_block(self._numbered, len(slices.all))
-            slices.all = merged
+            slices.replace(merged)
             self._save_edges()
+            edged = self.watches.edged
             self.prepare()
+            for before, watch in zip(edged, self.watches.edged, strict=True):
+                watch.edges = before.edges  # which the journal knows
+        slices.journal = (slices.journal, "_coarsen_at", self._coarsen_at)
         self._coarsen_at = next_coarsening(len(merged))
 
     def _next_eviction(self, held: int) -> int:

@@ -55,4 +55,4 @@ def fill(slicer: Slicer, state: LaneState, bundle: Bundle) -> None:
         )
         piece.last, piece.count, piece.edge = table.last[i], int(table.count[i]), True
         position += piece.count
-    slicer.slices.undo.clear()
+    slicer.slices.journal = None

@@ -15,7 +15,7 @@ from typing import Any
 from sash.lanes import Lane
 from sash.slicing.bundle import Bundle, Values
 from sash.slicing.decisions import Decisions
-from sash.slicing.slices import Slice, Slices
+from sash.slicing.slices import Slice, Slices, cut
 from sash.slicing.state import Tuple
 from sash.slicing.watchlist import Watches
 
@@ -34,6 +34,7 @@ class Slicer:
         self._ordered = lane.order is not None
         self.slices = Slices(bundle)
         self.pending: list[tuple[Any, int, Values]] = []
+        self.settling: list[tuple[Any, int, Values]] = []  # those that the current call has taken out of pending
         self.accepted = 0
         self.newest: Any = None
         self.direct_until: Any = None
@@ -59,7 +60,7 @@ class Slicer:
         direct = self.direct_until is not None and time <= self.direct_until
         if self._decisions.buffered and not direct:
             if not late:
-                self._wait((time, self.accepted, values))
+                heappush(self.pending, (time, self.accepted, values))
                 return None
             position = self._insert(time, values, partial)
         elif self._decisions.in_order or newest is None or (time >= newest and not self.pending):
@@ -72,30 +73,28 @@ class Slicer:
 
     # tuples that wait
 
-    def _wait(self, entry: tuple[Any, int, Values]) -> None:
-        def back() -> None:
-            self.pending.remove(entry)
-            heapify(self.pending)
-
-        heappush(self.pending, entry)
-        self.slices.undo.append(back)
-
     def settle(self, upto: Any) -> None:
         """Slice the waiting tuples that have their place."""
         pending = self.pending
         while pending and pending[0][0] <= upto:
-            entry = heappop(pending)
-            self.slices.undo.append(lambda entry=entry: heappush(pending, entry))  # type: ignore[misc]
-            time, _, values = entry
+            self.settling.append(pending[0])
+            time, _, values = heappop(pending)
             self._observe(time, values)
             self._append(time, values, self._bundle.lift(values), self.settled - 1)
+
+    def wait_again(self) -> None:
+        """Let the tuples wait that waited before the current call, when ``accepted`` is what it was then."""
+        if self.pending or self.settling:
+            waiting = {entry[1]: entry for entry in (*self.settling, *self.pending) if entry[1] <= self.accepted}
+            self.pending = list(waiting.values())
+            heapify(self.pending)
+            self.settling = []
 
     def place_pending(self) -> None:
         """Windows that made tuples wait are gone: put them into their slices."""
         waiting, self.pending = sorted(self.pending), []
         for time, _, values in waiting:
             self._place(time, values, self._bundle.lift(values))
-        self.slices.undo.clear()
 
     # in order
 
@@ -237,11 +236,14 @@ class Slicer:
             watch.look_again()
 
     def begin_with(self, time: Any, partial: Any) -> Slice:
-        """A slice behind all others of one tuple, at which no edge is but of windows on time. It cannot be undone."""
-        slices, end = self.slices, self.watches.time_clock.next(time)
-        made = slices.insert(len(slices.all), time, self.accepted, partial, end, None)
+        """A slice behind all others of one tuple, at which no edge is but of windows on time."""
+        slices, pieces = self.slices, self.slices.all
+        slices.journal = (slices.journal, cut, pieces, len(pieces))
+        end = self.watches.time_clock.next(time)
+        made = Slice(slices.next_key(), time, self.accepted, partial, end, None)
         made.edge = True
-        slices.undo.clear()
+        pieces.append(made)
+        slices.changed[made.key] = made
         self.accepted += 1
         return made
 
@@ -269,9 +271,8 @@ class Slicer:
         """Keep no tuples of slices before ``horizon``: nothing comes to lie among them any more."""
         if not self._decisions.slices_keep or self._decisions.forward:
             return
-        for piece in self.slices.all[: self.closed(horizon)]:
-            piece.tuples = None
-            piece.end = min(piece.end, piece.last)  # it could not be split: it takes no more tuples
+        closed = self.slices.all[: self.closed(horizon)]
+        self.slices.drop_tuples([piece for piece in closed if piece.tuples is not None])
 
     def closed(self, horizon: Any) -> int:
         """How many of the oldest slices lie before ``horizon``; the newest, to which tuples are added, does not."""

@@ -3,21 +3,20 @@
     slices   |--A--|--B----|-C-|        A slice holds neighbouring tuples that belong to the same windows, as one
     tuples   a  a  b  b  b  c  c        partial. Edges of windows lie only between slices.
 
-Each operation computes what can fail before it changes anything, and notes how to take the change back: a row that
-fails half-way, in a later merge or in a user's function, has not been.
+Each operation notes in the journal how to take its change back, before it makes the change. So a call that fails or is
+interrupted at any point, in a later merge, in a user's function or between two lines, can be taken back.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 from sash.slicing.bundle import Bundle
 from sash.slicing.state import Tuple
 
-__all__ = ["Slice", "Slices"]
+__all__ = ["Slice", "Slices", "cut", "put_back_end"]
 
 _first = attrgetter("first")
 _position = attrgetter("position")
@@ -49,6 +48,12 @@ class Slices:
     """The slices of a lane in order.
 
     ``changed`` holds those that a store has not seen as they are; a store that appends has the first ``sealed``.
+
+    ``journal`` is how to take back what the current call has done: a chain ``(older, put_back, *what)``, newest first,
+    None if nothing has changed. An entry is made before its change, and ``put_back(*what)`` can be called again: it
+    does not matter how much of the change has been made. ``(older, name, value)`` is of an attribute of the lane.
+    Neither ``changed`` nor ``sealed`` is put back, for they are derived. Entries refer to nothing that refers to the
+    journal: no cycle keeps an operator alive.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -56,7 +61,7 @@ class Slices:
         self.all: list[Slice] = []
         self.changed: dict[Any, Slice | None] = {}
         self.sealed = 0
-        self.undo: list[Callable[[], None]] = []
+        self.journal: Any = None
         self._keys = 0
 
     def begin(self, time: Any) -> int:
@@ -91,42 +96,27 @@ class Slices:
     def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
         """A new slice of one tuple."""
         made = Slice(self._key_at(at), time, position, partial, end, tuples)
+        if at == len(self.all):
+            self.journal = (self.journal, cut, self.all, at)
+        else:
+            self.journal = (self.journal, _take_out, self.all, made)
         self.all.insert(at, made)
         self.changed[made.key] = made
-        self.undo.append(lambda: self._forget(made))
         return made
 
-    def _forget(self, made: Slice) -> None:
-        self.all.remove(made)
-        self.changed[made.key] = None
-
     def _remember(self, piece: Slice) -> None:
-        """Note what a slice is now."""
-        names = Slice.__slots__
-        was = [getattr(piece, name) for name in names]
-        if piece.tuples is not None:
-            was[names.index("tuples")] = list(piece.tuples)
-
-        def back() -> None:
-            for name, value in zip(names, was, strict=True):
-                setattr(piece, name, value)
-            self.changed[piece.key] = piece
-
-        self.undo.append(back)
+        """Note what a slice is now. Its list of tuples changes only in :meth:`add_last`, which notes that itself."""
+        was = [getattr(piece, name) for name in Slice.__slots__]
+        self.journal = (self.journal, _put_back_slice, piece, was)
         self.changed[piece.key] = piece
 
     def add_last(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
         """Update: a tuple that is not older than any of the slice. 1 merge."""
         merged = self.bundle.combine(piece.partial, partial)
-        was, last, tuples = piece.partial, piece.last, piece.tuples
-
-        def back() -> None:
-            piece.partial, piece.last = was, last
-            piece.count -= 1
-            if piece.tuples is not None:
-                piece.tuples.pop()
-
-        self.undo.append(back)
+        tuples = piece.tuples
+        self.journal = (self.journal, put_back_end, piece, piece.partial, piece.count, piece.last)
+        if tuples is not None:
+            self.journal = (self.journal, cut, tuples, len(tuples))
         self.changed[piece.key] = piece
         piece.partial, piece.last = merged, time
         piece.count += 1
@@ -157,17 +147,12 @@ class Slices:
         piece, gone = self.all[at : at + 2]
         merged = self.bundle.combine(piece.partial, gone.partial)
         self._remember(piece)
+        self.journal = (self.journal, _put_in, self.all, at + 1, gone)
         piece.partial, piece.last, piece.end = merged, gone.last, gone.end
         piece.count += gone.count
         piece.tuples = None if piece.tuples is None or gone.tuples is None else piece.tuples + gone.tuples
         del self.all[at + 1]
         self.changed[gone.key] = None
-
-        def back() -> None:
-            self.all.insert(at + 1, gone)
-            self.changed[gone.key] = gone
-
-        self.undo.append(back)
 
     def split(self, at: int, place: int) -> None:
         """Split: what the slice ``at`` holds from its tuple ``place`` on becomes a slice of its own. All its merges."""
@@ -210,41 +195,98 @@ class Slices:
 
     def note_counted(self) -> None:
         """Note which slices begin at an edge on counts, before that changes."""
-        was = [(piece, piece.counted) for piece in self.all]
-
-        def back() -> None:
-            for piece, counted in was:
-                piece.counted = counted
-
-        self.undo.append(back)
+        self.journal = (self.journal, _put_back_each, "counted", [(piece, piece.counted) for piece in self.all])
 
     def move_positions(self, start: int) -> None:
         """All slices from number ``start`` on are one position further, for a tuple has come before them."""
-        for piece in self.all[start:]:
+        moved = self.all[start:]
+        self.journal = (self.journal, _put_back_each, "position", [(piece, piece.position) for piece in moved])
+        for piece in moved:
             piece.position += 1
-
-        def back() -> None:
-            for piece in self.all[start:]:
-                piece.position -= 1
-
-        self.undo.append(back)
 
     def cut_off(self, at: int) -> list[Tuple]:
         """Take away the slices from number ``at`` on, to be sliced anew; the tuples that they held."""
         gone = self.all[at:]
+        self.journal = (self.journal, _put_behind, self.all, at, gone)
         del self.all[at:]
         for piece in gone:
             self.changed[piece.key] = None
-
-        def back() -> None:
-            self.all[at:] = gone
-            for piece in gone:
-                self.changed[piece.key] = piece
-
-        self.undo.append(back)
         return [kept for piece in gone for kept in piece.tuples or ()]
 
-    def roll_back(self) -> None:
-        """Take back all since the log was cleared."""
-        while self.undo:
-            self.undo.pop()()
+    def drop_oldest(self, count: int) -> None:
+        """Take away so many of the oldest slices, which no window needs any more."""
+        self.journal = (self.journal, _put_before, self.all, self.all[:count])
+        del self.all[:count]
+
+    def drop_tuples(self, pieces: list[Slice]) -> None:
+        """Keep the tuples of these slices no longer. They cannot be split any more, and so take no more tuples."""
+        self.journal = (self.journal, _put_back_each, "tuples", [(piece, piece.tuples) for piece in pieces])
+        self.journal = (self.journal, _put_back_each, "end", [(piece, piece.end) for piece in pieces])
+        for piece in pieces:
+            piece.tuples = None
+            piece.end = min(piece.end, piece.last)
+
+    def replace(self, pieces: list[Slice]) -> None:
+        """Have these slices instead of all. What is derived from slices has to be made anew."""
+        self.journal = (self.journal, _put_behind, self.all, 0, list(self.all))
+        self.all[:] = pieces
+
+    def touch(self) -> None:
+        """What is derived from slices changes: it has to be made anew if the call is taken back."""
+        self.journal = (self.journal, _put_nothing_back)
+
+    def roll_back(self, lane: object) -> None:
+        """Take back what the journal tells. Goes on where it was if it is interrupted and called again."""
+        while self.journal is not None:
+            older, put_back, *what = self.journal
+            if isinstance(put_back, str):
+                setattr(lane, put_back, *what)
+            else:
+                put_back(*what)
+            self.journal = older
+
+
+# what entries of the journal are put back by
+
+
+def put_back_end(piece: Slice, partial: Any, count: int, last: Any) -> None:
+    """A slice took tuples at its end, or order does not matter to it."""
+    piece.partial, piece.count, piece.last = partial, count, last
+
+
+def cut(items: list[Any], length: int) -> None:
+    """Something was put at the end of a list."""
+    del items[length:]
+
+
+def _put_nothing_back() -> None:
+    pass
+
+
+def _put_back_slice(piece: Slice, was: list[Any]) -> None:
+    for name, value in zip(Slice.__slots__, was, strict=True):
+        setattr(piece, name, value)
+
+
+def _put_back_each(name: str, was: list[tuple[Slice, Any]]) -> None:
+    for piece, value in was:
+        setattr(piece, name, value)
+
+
+def _take_out(pieces: list[Slice], made: Slice) -> None:
+    if made in pieces:
+        pieces.remove(made)
+
+
+def _put_in(pieces: list[Slice], at: int, gone: Slice) -> None:
+    if at == len(pieces) or pieces[at] is not gone:
+        pieces.insert(at, gone)
+
+
+def _put_behind(pieces: list[Slice], at: int, gone: list[Slice]) -> None:
+    pieces[at:] = gone
+
+
+def _put_before(pieces: list[Slice], gone: list[Slice]) -> None:
+    if not pieces or pieces[0] is not gone[0]:
+        pieces[:0] = gone

@@ -7,8 +7,7 @@ What a tuple does follows from its position alone: nothing has to be looked for,
 window is complete. The same slices are made, and the same store is told of them in the same order, as by the row
 engine's own way, to which it leaves whatever it does not know: either goes on where the other was.
 
-All that can fail, which is what users wrote, is done before a slice or a window changes. Only the store, which is
-derived from slices, has to be made anew then.
+It notes in the journal what it changes, as the row engine does: a call that is interrupted can be taken back.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from sash.slicing.bundle import Values
 from sash.slicing.periodic_watches import CountWatch
-from sash.slicing.slices import Slice
+from sash.slicing.slices import Slice, cut, put_back_end
 from sash.slicing.stores import Chunks
 from sash.slicing.watch import Result
 from sash.windows import CountWindow
@@ -67,29 +66,34 @@ class Steady:
             return None
         partial = self._lift(values)
         high = len(pieces) + begins
-        try:
-            if slices.sealed < high - 1:
-                self._totals.seal(high - 1)  # what is before the last one is final
-            if not begins:
-                partial = self._combine(pieces[-1].partial, partial)
-            found = [self._completed(partial, high)] if closes else []
-        except BaseException:
-            lane.prepare()
-            raise
+        if begins:
+            slices.journal = (slices.journal, cut, pieces, high - 1)
+        else:
+            last = pieces[-1]
+            slices.journal = (slices.journal, put_back_end, last, last.partial, last.count, last.last)
+        if slices.sealed < high - 1:
+            self._totals.seal(high - 1)  # what is before the last one is final
+        if not begins:
+            partial = self._combine(last.partial, partial)
+        found = [self._completed(partial, high)] if closes else []
         if begins:
             made = Slice(slices.next_key(), position, position, partial, math.inf, None)
             made.counted = True
             pieces.append(made)
         else:
-            last = pieces[-1]
             last.partial, last.last = partial, position
             last.count += 1
         if closes:
             slices.sealed = high
             self._watches.slid()
+            lane.results += 1
         slicer.newest = position
-        slicer.accepted = position + 1
-        lane.taken(position + 1, found, begins and self._slide > 1)
+        slicer.accepted = lane.watermark = position + 1
+        if len(pieces) > lane._evict_at:
+            lane._evict()
+        lane._open = None
+        if begins and self._slide > 1:
+            lane._look_out()  # more come to its slice
         return found
 
     def _completed(self, partial: object, high: int) -> Result:

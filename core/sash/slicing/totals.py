@@ -72,4 +72,4 @@ class Totals:
             key = slices.all[at].key
             store.evict(key)
             slices.changed = {k: piece for k, piece in slices.changed.items() if not k < key}
-        del slices.all[:at]
+        slices.drop_oldest(at)

@@ -73,6 +73,8 @@ class Watch(ABC):
     def forget(self, horizon: Any) -> None:
         """Drop what is known of windows that can change no more."""
         old = [extent for extent in self.state.revisions if not extent[1] > horizon]
+        if old:
+            self._note_revisions()
         for extent in old:
             del self.state.revisions[extent]
 
@@ -84,15 +86,16 @@ class Watch(ABC):
         """The revision of a window of fixed extent that is given once more, or for the first time."""
         if not emitted:
             return 0
-        was = self.state.revisions.get(extent, 0)
-        self._revise(extent, was + 1)
-        return was + 1
-
-    def _revise(self, extent: tuple[Any, Any], revision: int | None) -> None:
         revisions = self.state.revisions
-        before = revisions.get(extent)
-        self.slices.undo.append(lambda: _put(revisions, extent, before))
-        _put(revisions, extent, revision)
+        was = revisions.get(extent)
+        self.slices.journal = (self.slices.journal, _put_back_one, revisions, extent, was)
+        revisions[extent] = revision = 1 if was is None else was + 1
+        return revision
+
+    def _note_revisions(self) -> None:
+        """Note all revisions in their order, before some go. O(revisions)."""
+        revisions = self.state.revisions
+        self.slices.journal = (self.slices.journal, _put_back_all, revisions, dict(revisions))
 
     def _replacing(self, extents: list[tuple[Any, Any]]) -> list[int]:
         """The revisions of windows that take the place of all given ones that they overlap."""
@@ -101,10 +104,10 @@ class Watch(ABC):
         known = self.state.revisions
         over = [[old for old in known if old[0] < end and start < old[1]] for start, end in extents]
         revisions = [max((known[old] + 1 for old in olds), default=0) for olds in over]
+        self._note_revisions()
         for old in {old for olds in over for old in olds}:
-            self._revise(old, None)
-        for extent, revision in zip(extents, revisions, strict=True):
-            self._revise(extent, revision)
+            known.pop(old, None)
+        known.update(zip(extents, revisions, strict=True))
         return revisions
 
     def _behind(self, horizon: Any) -> int:
@@ -113,8 +116,13 @@ class Watch(ABC):
         return at - 1 if at and not self.slices.all[at - 1].last < horizon else at
 
 
-def _put(revisions: dict[Any, int], extent: Any, revision: int | None) -> None:
-    if revision is None:
+def _put_back_one(revisions: dict[Any, int], extent: Any, was: int | None) -> None:
+    if was is None:
         revisions.pop(extent, None)
     else:
-        revisions[extent] = revision
+        revisions[extent] = was
+
+
+def _put_back_all(revisions: dict[Any, int], was: dict[Any, int]) -> None:
+    revisions.clear()
+    revisions.update(was)

@@ -69,7 +69,9 @@ class Watches:
         """A tuple has come that an added window knows nothing of: it counts on from one further."""
         for watch in self.added:
             if time <= watch.state.since:
-                watch.state.since_count += 1
+                state, slices = watch.state, watch.slices
+                slices.journal = (slices.journal, setattr, state, "since_count", state.since_count)
+                state.since_count += 1
                 if isinstance(watch, CountWatch):
                     watch.due += 1
                     self.look_at_counts()
