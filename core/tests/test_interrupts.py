@@ -282,6 +282,13 @@ CASES = {
     "sessions beside": Case(
         late({"a": sash.session(2, on="t"), "b": sash.tumbling(4, on="t")}), [*rows(disorder(110, 6, 2)), CLOSE]
     ),
+    "sessions beside, merged": Case(
+        late({"a": sash.session(30, on="t"), "b": sash.tumbling(1, on="t"), "c": sash.punctuated("mark")}),
+        rows(disorder(230, 2), mark=lambda number: number % 40 == 0),
+    ),
+    "counts beside, merged": Case(
+        {"windows": {"a": sash.session(3, on="t"), "b": sash.sliding(4, 1)}, **TIME}, rows(list(range(230)))
+    ),
     "last": Case({"windows": sash.last(3, 4, on="t"), **TIME}, [*rows(IN_ORDER), CLOSE]),
     "last, late": Case(late(sash.last(3, 4, on="t")), [*rows(disorder(60, 9)), CLOSE]),
     "punctuated": Case(

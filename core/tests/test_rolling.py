@@ -9,6 +9,7 @@ import sys
 import threading
 import tracemalloc
 import warnings
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,12 @@ COMPILED = [
 ]
 MaskedArray: Any = np.ma.MaskedArray  # NumPy has no types for it
 SHAPES = [(1, 1), (2, 1), (5, 1), (8, 1), (6, 2), (7, 2), (7, 3), (4, 3), (5, 5), (9, 4)]
+
+
+def _within_a_context(value: Any) -> Any:
+    """Of bytecode that Numba does not know."""
+    with nullcontext(value) as inside:
+        return inside
 
 
 def as_rows(result: Any) -> list[Any]:
@@ -415,6 +422,11 @@ class TestFallback:
             (sash.Median(), np.array([1.0, 2.0, 4.0]), "is not a plain function"),
             (
                 sash.aggregation(lift=lambda v: {v: 1}, combine=lambda a, b: {**a, **b}, lower=len, name="own"),
+                np.array([1, 1, 2]),
+                "",
+            ),
+            (
+                sash.aggregation(lift=_within_a_context, combine=max, lower=float, name="with"),
                 np.array([1, 1, 2]),
                 "",
             ),

@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numba
-from numba.core.errors import NumbaError
+from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
 __all__ = ["NotCompilable", "jitted", "partial_type", "returned"]
 
@@ -75,7 +75,7 @@ def returned(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
     try:
         dispatcher.compile(arguments)
     # besides errors of its own, Numba's inference ends in these on code that it does not know
-    except (NumbaError, NotImplementedError, AssertionError, KeyError) as error:
+    except (NumbaError, UnsupportedBytecodeError, NotImplementedError, AssertionError, KeyError) as error:
         raise NotCompilable(_one_line(error)) from error
     return types.unliteral(dispatcher.overloads[arguments].signature.return_type)
 

@@ -314,10 +314,8 @@ class RowLane:
             self._numbered = next_block(self._numbered, len(slices.all))
             slices.replace(merged)
             self._save_edges()
-            edged = self.watches.edged
+            slices.journal = (slices.journal, "watches", self.watches)  # whose edges the journal knows
             self.prepare()
-            for before, watch in zip(edged, self.watches.edged, strict=True):
-                watch.edges = before.edges  # which the journal knows
         slices.journal = (slices.journal, "_coarsen_at", self._coarsen_at)
         self._coarsen_at = next_coarsening(len(merged))
 
