@@ -18,6 +18,7 @@ _PLAIN: dict[type, pa.DataType] = {
     str: pa.string(),
     bytes: pa.binary(),
     date: pa.date32(),
+    time: pa.time64("us"),
 }
 _FINER = {"s": "us", "ms": "us", "us": "us", "ns": "ns"}
 
@@ -49,6 +50,7 @@ class ArrowTypes:
             return (low, high)
         for is_such, values in (
             (types.is_boolean, (False, True)),
+            (types.is_uint64, (2**63, 2**63 + 1)),
             (types.is_integer, (1, 2)),
             (types.is_floating, (1.5, 2.5)),
             (_is_text, ("a", "b")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any, Protocol, TypeVar
 
@@ -61,7 +61,7 @@ class Like:
 
 @dataclass(frozen=True)
 class Plain:
-    """A value of one of Python's types. ``exact``: a sum, with no more places than the input has."""
+    """A value of one of Python's types. ``exact``: a sum, with no more places than the input has, or unsigned as it."""
 
     type: type
     exact: bool = False
@@ -83,7 +83,8 @@ class Struct:
 
 ResultType = Like | Plain | ListOf | Struct
 
-_PLAIN = (bool, int, float, str, bytes, Decimal, datetime, date, timedelta)  # the first that fits: True is an int too
+# the first that fits: True is an int, too
+_PLAIN = (bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta)
 _TOTAL = {Sum, Mean, GeometricMean, PopulationStdDev, Min, Max, First, Last, M4, ArgMin, ArgMax}
 _TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount}
 
@@ -138,7 +139,8 @@ def _tried(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> Any:
 def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> ResultType:
     for known in _PLAIN:
         if isinstance(result, known):
-            return Plain(known, exact and known in (Decimal, int, timedelta))
+            unsigned = isinstance(result, int) and result >= 2**63  # a value of an unsigned column
+            return Plain(known, (exact and known in (Decimal, int, timedelta)) or unsigned)
     if isinstance(result, tuple) and hasattr(result, "_fields"):
         return Struct(
             tuple((name, _type_of(part, aggregation)) for name, part in zip(result._fields, result, strict=True))

@@ -68,6 +68,8 @@ class SparkTypes:
         if kind is datetime:
             found = [each for each in columns if isinstance(each, T.TimestampType | T.TimestampNTZType)]
             return found[0] if found else T.TimestampType()
+        if kind not in _PLAIN:
+            raise TypeError(f"its results are of type {kind.__name__}, for which Spark has no column here")
         return _PLAIN[kind]
 
     def digits(self, kind: T.DataType) -> tuple[int, int, int] | None:

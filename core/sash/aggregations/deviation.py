@@ -24,7 +24,7 @@ Partial = tuple[int, float, float]
 
 
 def _lift(value: Any) -> Partial:
-    return (1, float(value), 0.0)
+    return (1, float(value**1), 0.0)  # only numbers have powers: text and times are refused
 
 
 def _combine(a: Partial, b: Partial) -> Partial:

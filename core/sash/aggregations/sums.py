@@ -265,7 +265,7 @@ def _lift_log(value: Any) -> Partial:
     if value == 0:
         return (1, 0.0, 0.0, 0, 1, 0)
     if value > 0:
-        log = math.log(value)
+        log = math.log(value**1)  # only numbers have powers: times are refused
         return (1, log, 0.0, 0, 0, 0) if log != math.inf else (1, 0.0, 0.0, 1, 0, 0)
     return (1, 0.0, 0.0, 0, 0, 1)
 

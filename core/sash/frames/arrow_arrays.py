@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.frames.values import Parts, data_of, mask_of, ticks_of
+from sash.frames.values import Parts, data_of, mask_of, null_of, ticks_of
 
 __all__ = ["array_of"]
 
@@ -25,7 +25,7 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
     data = data_of(values)
     if data.dtype.kind in "mM":
         unit = getattr(kind, "unit", "us")
-        return pa.array(data.astype(f"{data.dtype.kind}8[{unit}]"), mask=mask_of(values)).cast(kind)
+        return pa.array(data.astype(f"{data.dtype.kind}8[{unit}]"), mask=null_of(values)).cast(kind)
     return pa.array(data, mask=mask_of(values)).cast(kind)
 
 

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.frames.values import Array, Nan, Parts, data_of, in_unit, mask_of, masked, objects, plain_rows, to_list
+from sash.frames.values import (
+    Array,
+    Nan,
+    Parts,
+    data_of,
+    in_unit,
+    masked,
+    null_of,
+    objects,
+    plain_rows,
+    to_list,
+)
 from sash.resulttypes import declared_type
 
 
@@ -136,7 +147,7 @@ def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
     if values.dtype.kind == "O":
         return _fitting(plain_rows(values), like)
     values = in_unit(values, ("D", "s", "ms", "us", "ns") if values.dtype.kind == "M" else ("s", "ms", "us", "ns"))
-    made = pa.array(data_of(values), mask=mask_of(values))
+    made = pa.array(data_of(values), mask=null_of(values))
     if values.dtype.kind != "M" or like is None:
         return made if like is None else _as(made, like.type)
     if pa.types.is_timestamp(like.type):  # its unit may have to be finer
@@ -151,9 +162,11 @@ def _fitting(values: list[Any], like: Any) -> Any:
     """Objects as an array of the type of the column that they are like, or of the type that they are of."""
     pa = _library()
     if like is not None:
+        from sash.frames.arrow_arrays import array_of
+
         try:
-            return pa.array(values, like.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+            return array_of(objects(values), like.type)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError):
             return pa.array(values)
     return pa.array(values)
 

@@ -13,7 +13,19 @@ import numpy as np
 from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
 from sash.frames import of_arrow
-from sash.frames.values import Array, Nan, Parts, array_of, data_of, in_unit, mask_of, masked, objects, to_list
+from sash.frames.values import (
+    Array,
+    Nan,
+    Parts,
+    array_of,
+    data_of,
+    in_unit,
+    mask_of,
+    masked,
+    narrowed,
+    objects,
+    to_list,
+)
 from sash.moments import zone_name, zone_of
 from sash.resulttypes import declared_type
 
@@ -121,7 +133,7 @@ def codes(column: Any, nan: Nan = "null") -> Array | None:
 
 def objects_of(values: Array, like: Any) -> Array:
     """Timestamps in the zone of ``like``; all else as NumPy makes objects of it."""
-    if values.dtype.kind != "M":
+    if values.dtype.kind != "M" or values.dtype == np.dtype("M8[D]"):
         return values.astype(object)
     moments, name = _library().Series(in_unit(values, ("s", "ms", "us", "ns"))), zone(like)
     if name is not None:
@@ -153,12 +165,19 @@ def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
         return pd.Series(objects(values.in_zone(inside).rows()))
     if kind is not None:
         return _of_type(values, kind)
+    if like is not None and isinstance(like.dtype, pd.ArrowDtype):
+        none = sys.modules["pyarrow"].array([], like.dtype.pyarrow_dtype)
+        return pd.Series(pd.arrays.ArrowExtensionArray(of_arrow.make_column(values, none)))
+    kind = None if like is None else like.dtype
+    if kind == np.dtype(object) and values.dtype == np.dtype("M8[D]"):
+        return pd.Series(objects(to_list(values)))  # dates, which pandas has no type of its own for
     values = in_unit(values, ("s", "ms", "us", "ns"))
     mask = mask_of(values)
     data: Any = data_of(values)
-    kind = None if like is None else like.dtype
     if mask is not None:
         data = _with_nan(data, mask) if _without_null(data, kind) else _nullable(data, mask)
+    elif isinstance(kind, pd.Float32Dtype | pd.Float64Dtype) and values.dtype.kind == "f":
+        data = _nullable(data.astype(kind.numpy_dtype, copy=False), np.zeros(len(data), np.bool_))
     made = pd.Series(data)
     if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
         return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
@@ -181,12 +200,10 @@ def _of_type(values: Array, kind: Any) -> Any:
     mask, data = mask_of(values), data_of(values)
     number = getattr(kind, "numpy_dtype", kind)
     known = data if mask is None else data[~mask]
-    if known.dtype.kind == "f" != number.kind and not np.array_equal(known.astype(number), known):
+    if narrowed(known, number).dtype != number:
         raise TypeError(f"values of type {data.dtype} change as {kind}")
     if not isinstance(kind, np.dtype):
-        made = pd.Series(data).astype(kind)
-        made[np.zeros(len(made), np.bool_) if mask is None else mask] = None
-        return made
+        return pd.Series(_nullable(data.astype(number), np.zeros(len(data), np.bool_) if mask is None else mask))
     data = data.astype(kind, copy=False)
     if mask is None:
         return pd.Series(data)
@@ -204,17 +221,17 @@ def _with_nan(data: Array, mask: Array) -> Array:
 
 def _nullable(data: Array, mask: Array) -> Any:
     """Numbers with nulls as one of the nullable types; other values with None or NaT."""
-    number = data.dtype.kind in "biuf"
-    made = _library().array(data, dtype=_nullable_type(data.dtype)) if number else data.copy()
+    arrays = _library().arrays
+    if data.dtype.kind == "b":
+        return arrays.BooleanArray(data, mask)
+    if data.dtype.kind == "f":  # NaN is a value
+        wide = data.astype(np.float32) if data.dtype.itemsize < 4 else data
+        return arrays.FloatingArray(wide, mask)
+    if data.dtype.kind in "iu":
+        return arrays.IntegerArray(data, mask)
+    made = data.copy()
     made[mask] = None
     return made
-
-
-def _nullable_type(dtype: np.dtype[Any]) -> str:
-    if dtype.kind == "b":
-        return "boolean"
-    bits = max(dtype.itemsize * 8, 32 if dtype.kind == "f" else 8)
-    return f"{ {'i': 'Int', 'u': 'UInt', 'f': 'Float'}[dtype.kind] }{bits}"
 
 
 def _as(made: Any, kind: Any) -> Any:

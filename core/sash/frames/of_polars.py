@@ -178,8 +178,9 @@ def _fitting(values: list[Any], like: Any) -> Any:
     pl = _library()
     if like is not None:
         try:
-            return pl.Series(values=values, dtype=like.dtype, strict=True)
-        except (TypeError, pl.exceptions.PolarsError):
+            fitting = [as_declared(value, like.dtype) for value in values]
+            return pl.Series(values=fitting, dtype=like.dtype, strict=True)
+        except (TypeError, ValueError, pl.exceptions.PolarsError):
             pass
     return pl.Series(values=values, strict=False)
 

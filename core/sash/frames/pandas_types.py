@@ -36,6 +36,8 @@ class PandasTypes:
             return ("a", "b")
         if isinstance(kind, pd.DatetimeTZDtype):
             return (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
+        if getattr(kind, "numpy_dtype", kind) == np.uint64:
+            return (2**63, 2**63 + 1)
         found = _SAMPLES.get(getattr(kind, "numpy_dtype", kind).kind)
         if found is None:
             raise TypeError(f"values of type {kind} tell nothing of their types")

@@ -28,6 +28,7 @@ _PLAIN: dict[type, Any] = {
     str: pl.String(),
     bytes: pl.Binary(),
     date: pl.Date(),
+    time: pl.Time(),
 }
 
 
@@ -37,7 +38,7 @@ class PolarsTypes:
     def samples(self, kind: Any) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first."""
         if kind.is_integer():
-            return (1, 2)
+            return (2**63, 2**63 + 1) if kind == pl.UInt64 else (1, 2)
         if kind.is_float():
             return (1.5, 2.5)
         if isinstance(kind, pl.Decimal):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -163,7 +164,7 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
         rows = [(None,) * len(fields) if result is None else tuple(result) for result in results]
         return tuple(results_of([row[i] for row in rows], kind=kind) for i in range(len(fields)))
     if not len(results):
-        return np.zeros(0, np.float64 if kind is None else kind)
+        return np.zeros(0, object if kind is None else kind)
     array = array_of(results)
     if kind == np.uint64 and all(result is None or (type(result) is int and 0 <= result < 2**64) for result in results):
         return masked(np.array([result or 0 for result in results], kind), null_of(array))
@@ -188,7 +189,7 @@ def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
 def to_list(array: Array, zone: str | None = None) -> list[Any]:
     """The values of a column as Python's own, None for null; those of a ``zone`` as datetimes in it.
 
-    Times of nanoseconds, which no Python type can tell, stay NumPy's.
+    Times of nanoseconds, which no Python type can tell, stay NumPy's; those of a zone are pandas', if it is installed.
 
     >>> to_list(np.array(["2024-03-01T12:00", "NaT"], "datetime64[s]"))
     [datetime.datetime(2024, 3, 1, 12, 0), None]
@@ -203,6 +204,10 @@ def to_list(array: Array, zone: str | None = None) -> list[Any]:
     if zone is None:
         return values
     inside = zone_of(zone)
+    if array.dtype == np.dtype("M8[ns]") and find_spec("pandas") is not None:
+        from pandas import Timestamp
+
+        return [None if value is None else Timestamp(value, tz="UTC").tz_convert(inside) for value in values]
     return [value.replace(tzinfo=UTC).astimezone(inside) if hasattr(value, "astimezone") else value for value in values]
 
 
@@ -221,7 +226,9 @@ def ticks_of(value: Any, unit: str) -> Any:
     >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
     (2000, 3, None)
     """
-    if isinstance(value, datetime):
+    if hasattr(value, "asm8"):
+        value = value.asm8  # pandas' times have nanoseconds
+    elif isinstance(value, datetime):
         value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
     elif isinstance(value, timedelta):
         value = np.timedelta64(value)
