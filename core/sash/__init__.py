@@ -52,7 +52,7 @@ from sash.run import run
 from sash.slicing.codec import StateError
 from sash.windows import last, punctuated, session, sliding, tumbling, window_while
 
-__version__ = "0.1.0"
+__version__ = "0.1.1"
 
 __all__ = [
     "M4",
