@@ -246,6 +246,8 @@ CASES = [
     case("time-disorder", sash.sliding("12s", "3s", offset="1s"), DISORDER, watermark_delay="3s"),
     case("time-disorder-in-order-of-time", sash.tumbling("10s"), DISORDER, ORDERED, watermark_delay="3s"),
     case("time-late", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
+    case("time-late-many-open", sash.tumbling("1s"), range(150), watermark_delay="120s", allowed_lateness="5s"),
+    case("session-beside", {"session": sash.session("5s"), "each": sash.tumbling("1s")}, range(150)),
     case("time-too-late", sash.tumbling("10s"), LATE, watermark_delay="2s"),
     numbered("numbers-of-seconds", "s", "long", sash.sliding("10s", "4s"), DISORDER, watermark_delay="3s"),
     numbered("numbers-of-milliseconds", "ms", "long", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
