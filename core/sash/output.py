@@ -85,7 +85,7 @@ class Output:
         return [step for name in lane.names for step in _steps(self._query.named[name])]
 
     def codec(self, lane: Lane, codec: TimeCodec) -> TimeCodec:
-        """How the times of a lane are told, if its column holds such as ``codec`` tells; windows must fit them."""
+        """The codec of a lane whose column holds times of ``codec``; refuses windows that do not fit them."""
         assert lane.order is not None
         codec.check_unit(lane.unit, lane.order)
         codec.check_steps(self.steps(lane), lane.order)
@@ -152,7 +152,7 @@ class Output:
         return kinds if len(types) > 1 else ()
 
     def _end_type(self, lane: Lane, name: str | None, frame: Frame) -> tuple[str, str | None]:
-        """What tells ends apart that one typed column cannot hold together: times of a zone, whole numbers, floats."""
+        """Distinguishes bounds that one typed column cannot hold together: times of a zone, whole numbers, floats."""
         if lane.order is None or self._on_counts[name]:
             return "i", None
         if frame[lane.order].dtype.kind == "M":
@@ -225,7 +225,7 @@ class Output:
     def _types(self, frame: Frame) -> dict[str, Any]:
         """The types of results that are not values of a column, as far as the types of the columns tell them.
 
-        They are told by trying, which costs more than a small batch: so they are kept.
+        Inferring them costs more than a small batch, so they are cached.
         """
         given = frame.types(self._read)
         if given not in self._declared:

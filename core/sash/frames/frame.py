@@ -116,7 +116,7 @@ class Frame:
         or texts of a kind, timestamps get their zone back. A :class:`Coded` column is ``values[codes]``. A tuple of
         arrays is a structured column, whose parts ``fields`` names, by a named tuple or by names: a struct in Arrow and
         polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays. Its ``like`` may be a
-        tuple, with a column or None for each part. ``types`` are those that :meth:`declared` tells: a value that does
+        tuple, with a column or None for each part. ``types`` are those of :meth:`declared`: a value that does
         not fit is a TypeError.
 
         >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])

@@ -143,7 +143,7 @@ def objects_of(values: Array, like: Any) -> Array:
 
 def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
     """The type of an aggregation's results; None if columns do not tell it, or rows will tell what is wrong."""
-    from sash.frames.pandas_types import PandasTypes  # which brings pandas: it is there
+    from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
 
     pd = _library()
     kinds = [column.dtype for column in columns]

@@ -98,7 +98,7 @@ def objects_of(values: Array, like: Any) -> Array:
 
 def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
     """The type of an aggregation's results; None if it cannot aggregate such columns, which rows will tell."""
-    from sash.frames.polars_types import PolarsTypes  # which brings polars: it is there
+    from sash.frames.polars_types import PolarsTypes  # needs polars, which is imported by now
 
     try:
         return declared_type(aggregation, [column.dtype for column in columns], PolarsTypes())

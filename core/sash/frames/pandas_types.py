@@ -82,6 +82,6 @@ def _kind(column: Any) -> str:
 
 
 def _finest(columns: Sequence[Any]) -> str:
-    """A unit that also tells what is between two values, which Python's types tell in microseconds."""
+    """A unit fine enough for the midpoint of two values: Python's types have microseconds."""
     units = {getattr(column, "unit", None) or np.datetime_data(column)[0] for column in columns}
     return "ns" if "ns" in units else "us"

@@ -227,16 +227,16 @@ class Slices:
             piece.end = min(piece.end, piece.last)
 
     def replace(self, pieces: list[Slice]) -> None:
-        """Have these slices instead of all. What is derived from slices has to be made anew."""
+        """Replace all slices. The caller rebuilds what is derived from them."""
         self.journal = (self.journal, _put_behind, self.all, 0, list(self.all))
         self.all[:] = pieces
 
     def touch(self) -> None:
-        """What is derived from slices changes: it has to be made anew if the call is taken back."""
+        """Note that derived state changes, so that a rollback rebuilds it."""
         self.journal = (self.journal, _put_nothing_back)
 
     def roll_back(self, lane: object) -> None:
-        """Take back what the journal tells. Goes on where it was if it is interrupted and called again."""
+        """Undo the entries of the journal, newest first. Resumes if it was interrupted and is called again."""
         while self.journal is not None:
             older, put_back, *what = self.journal
             if isinstance(put_back, str):
