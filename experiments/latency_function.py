@@ -25,7 +25,7 @@ from pyflink.common import Types
 from pyflink.datastream import DataStream
 
 import sash
-from sash.aggregators.pool import WAITING
+from sash.aggregators.thread_pool import WAITING
 from sash_flink import WindowOperatorFunction
 from sash_flink.clock import END
 
@@ -57,8 +57,8 @@ class Timed(WindowOperatorFunction):
 
     def open(self, runtime_context: Any) -> None:
         """Start, with PBA's pool in the main thread if that is asked for."""
-        from sash import plan
-        from sash.slicing.bundle import Merging
+        from sash.engine import planner as plan
+        from sash.engine.rows.bundle import Merging
 
         if self.algorithm in ("SBA", "SBA, kernel"):
             vars(plan)["shared_pool"] = AtOnce

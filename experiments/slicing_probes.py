@@ -11,9 +11,9 @@ from typing import Any
 
 import sash
 from football import football
-from sash.slicing.bundle import Bundle, Merging
-from sash.slicing.slices import Slices
-from sash.slicing.stores import Chunks, Eager, Lazy
+from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy
+from sash.engine.rows.bundle import Bundle, Merging
+from sash.engine.rows.slices import Slices
 
 __all__ = ["bytes_of", "firings", "holdings", "split_seconds", "stores"]
 

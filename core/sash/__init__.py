@@ -42,14 +42,15 @@ from sash.aggregations import (
     aggregation,
     check_laws,
 )
-from sash.chunks import optimal_chunk, optimal_chunk_time
-from sash.operator import Operator
-from sash.plan import explain
+from sash.aggregators.chunk_size import optimal_chunk, optimal_chunk_time
+from sash.engine.planner import explain
 from sash.query import Query
-from sash.queryfile import QueryFileError, dump_query, load_query
-from sash.rolling import PerformanceWarning, Rolling, rolling, rolling_by
-from sash.run import run
-from sash.slicing.codec import StateError
+from sash.query.file import QueryFileError, dump_query, load_query
+from sash.runtime.operator import Operator
+from sash.runtime.rolling import Rolling, rolling, rolling_by
+from sash.runtime.run import run
+from sash.state.lane_bytes import StateError
+from sash.values.errors import PerformanceWarning
 from sash.windows import last, punctuated, session, sliding, tumbling, window_while
 
 __version__ = "0.1.1"

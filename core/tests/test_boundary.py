@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 import sash
 from catalogue import CASES, Case
-from sash.aggregators import PBA, SBA, pool
+from sash.aggregators import PBA, SBA
+from sash.aggregators import thread_pool as pool
 from sash.testing import Counted, count_windows, naive
 
 

@@ -19,13 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.partials import PartialColumn
-from sash.slicing import envelope
-from sash.slicing.codec import BLOCK, Snapshot, StateError, decode, encode, from_bytes, to_bytes
-from sash.slicing.fingerprint import Fingerprint, compatible, fingerprint
-from sash.slicing.state import LaneState, SliceTable, WindowState
-from sash.slicing.tagged import NotTagged
-from sash.slicing.untagged import dumps, loads
+from sash.state import envelope
+from sash.state.fingerprint import Fingerprint, compatible, fingerprint
+from sash.state.lane_bytes import BLOCK, Snapshot, StateError, decode, encode, from_bytes, to_bytes
+from sash.state.lane_state import LaneState, SliceTable, WindowState
+from sash.state.tagged import NotTagged
+from sash.state.untagged import dumps, loads
+from sash.values.partial_column import PartialColumn
 
 QUERY = sash.Query(
     windows={"hour": sash.sliding("1h", "1s"), "visit": sash.session("30s")},

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.plan import plan
-from sash.slicing.columns import ColumnLane, Results, unsupported
-from sash.slicing.decisions import decide
-from sash.slicing.rows import RowLane
-from sash.slicing.state import WindowState
+from sash.engine.columns.lane import ColumnLane, Results, unsupported
+from sash.engine.decisions import decide
+from sash.engine.planner import plan
+from sash.engine.rows.lane import RowLane
+from sash.state.lane_state import WindowState
 from sash.testing import Evaluator, Failing
 from sash.windows import Window
 from strategies import (

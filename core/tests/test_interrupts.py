@@ -23,8 +23,8 @@ import numpy as np
 import pytest
 
 import sash
-from sash.keyed import KeyedOperator
-from sash.slicing.rows import RowLane
+from sash.engine.rows.lane import RowLane
+from sash.runtime.keyed import KeyedOperator
 
 SASH = str(Path(sash.__file__).parent)
 FOLLOWING = 25

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.keyed import KeyedOperator
-from sash.slicing import column_table
-from sash.slicing.envelope import StateError
+from sash.engine.columns import table as column_table
+from sash.runtime.keyed import KeyedOperator
+from sash.state.envelope import StateError
 from sash.testing import Evaluator
 from strategies import (
     DISORDER,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 
 import sash
-from sash.keyed import KeyedOperator
-from sash.slicing import keyed_blocks
-from sash.slicing.envelope import StateError
+from sash.engine.columns import blocks as keyed_blocks
+from sash.runtime.keyed import KeyedOperator
+from sash.state.envelope import StateError
 from strategies import queries
 from test_keyed import Player, Stream, expected, streams
 

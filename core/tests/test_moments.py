@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import sash
-from sash.aggregations import moments
+from sash.aggregations import moment_sketch as moments
 
 SHARES = tuple(i / 100 for i in range(1, 100))
 DOCUMENTED = {name: float(error) for name, error in re.findall(r"^    (\w+) +(0\.\d+)$", str(moments.__doc__), re.M)}

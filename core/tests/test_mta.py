@@ -13,8 +13,8 @@ import sash
 from catalogue import CASES, Case
 from sash.aggregations.together import Together
 from sash.aggregators import AMTA, LogMTA, PolicyError, Recalc
-from sash.aggregators.levels import Levels
-from sash.aggregators.mta import MTA, Policy
+from sash.aggregators.mta.base import MTA, Policy
+from sash.aggregators.mta.levels import Levels
 from sash.testing import Counted, Failing, naive
 
 BOTH = pytest.mark.parametrize("algorithm", [LogMTA, AMTA])

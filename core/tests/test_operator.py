@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.slicing.rows import RowLane
+from sash.engine.rows.lane import RowLane
 from sash.testing import Evaluator, Failing, evaluate
 from strategies import (
     COMMUTATIVE,

@@ -12,8 +12,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.slicing.codec import Snapshot
-from sash.slicing.decisions import Class, Removal, class_of, decide
+from sash.engine.decisions import Class, Removal, class_of, decide
+from sash.state.lane_bytes import Snapshot
 from sash.testing import Counted
 
 ROWS = [{"ts": i, "x": i % 7} for i in range(500)]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import sash
-from sash.importpaths import Imports
-from sash.queryfile import QueryFileError, QueryImportError, load_query, parse_query
+from sash.query.file import QueryFileError, QueryImportError, load_query, parse_query
+from sash.query.import_paths import Imports
 
 PACKAGE = """
 import functools
@@ -86,8 +86,8 @@ WAYS = {
     "a punctuation": window('type = "punctuated"\nwhen = "trap:x"\ncolumns = "a"'),
     "a policy": window('type = "while"\npolicy = "trap:x"'),
     "built-in functions": aggregate("function = \"builtins:exec\"\ncolumns = \"open('TOUCHED', 'w')\""),
-    "Sash's own modules": aggregate('function = "sash.importpaths:imported"\ncolumns = "trap:x"'),
-    "what Sash imports": aggregate('function = "sash.queryfile:os.system"\ncolumns = "touch TOUCHED"'),
+    "Sash's own modules": aggregate('function = "sash.query.import_paths:imported"\ncolumns = "trap:x"'),
+    "what Sash imports": aggregate('function = "sash.query.file:os.system"\ncolumns = "touch TOUCHED"'),
 }
 
 
@@ -152,7 +152,7 @@ def test_a_prefix_is_of_whole_names(folder: Path, path: str) -> None:
         ("house:add", "_operator"),
         ("house:names.append", "builtins"),
         ("house:Text.upper", "builtins"),
-        ("house:sash.queryfile.os.system", "sash"),
+        ("house:sash.query.file.os.system", "sash"),
         ("house:sash.run", "sash"),
     ],
 )

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.queryfile import QueryFileError, dump_query, load_query, parse_query
-from sash.tomllines import lines_of
+from sash.query.file import QueryFileError, dump_query, load_query, parse_query
+from sash.query.toml_lines import lines_of
 
 OWN = """
 from dataclasses import dataclass

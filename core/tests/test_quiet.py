@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.slicing.rows import RowLane
+from sash.engine.rows.lane import RowLane
 from sash.testing import Failing
 
 WINDOWS: dict[str, dict[str, Any]] = {

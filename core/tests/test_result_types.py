@@ -13,8 +13,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.arrowends import end_types
-from sash.keyed import KeyedOperator
+from sash.runtime.arrow_bounds import end_types
+from sash.runtime.keyed import KeyedOperator
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 

@@ -376,9 +376,9 @@ class TestChoice:
             (2, 1.0, 1 << 21, 1, "SBA, one thread: two threads with 16 MB of lcs each would share too small a cache"),
             (2, 1.0, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
         ]:
-            monkeypatch.setattr("sash.kernels.compiled.available_cores", lambda cores=cores: cores)
-            monkeypatch.setattr("sash.kernels.compiled.Compiled._cost", lambda *_, cost=cost: cost)
-            monkeypatch.setattr("sash.kernels.forms.Form.cost_by", lambda _, measure: measure())
+            monkeypatch.setattr("sash.kernels.rolling.compiled.available_cores", lambda cores=cores: cores)
+            monkeypatch.setattr("sash.kernels.rolling.compiled.Compiled._cost", lambda *_, cost=cost: cost)
+            monkeypatch.setattr("sash.kernels.rolling.form.Form.cost_by", lambda _, measure: measure())
             window = sash.Rolling(sash.Max(), r, s)
             assert "no batch yet" in window.explain()
             window.push(column[:10])
@@ -461,7 +461,7 @@ class TestFallback:
 def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     program = (
         "import numpy as np, sash\n"
-        "from sash.kernels.forms import full_form\n"
+        "from sash.kernels.rolling.form import full_form\n"
         "assert sash.rolling(np.arange(9.0), sash.Mean(), 3).tolist() == [1, 2, 3, 4, 5, 6, 7]\n"
         "stats = full_form(sash.Mean(), (np.dtype('f8'),)).kernels.by_value.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
@@ -477,7 +477,7 @@ def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
 
 
 def test_memory_beyond_input_and_output_grows_with_the_window_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sash.kernels.room.MOST", 0)  # nothing is kept of the first call for the second
+    monkeypatch.setattr("sash.kernels.rolling.scratch.MOST", 0)  # nothing is kept of the first call for the second
     n = 50_000
     peaks = []
     for size in (4_000_000, 8_000_000):

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import sash
-from sash.aggregators.pool import WAITING, hold_pool, release_pool
-from sash.slicing import room
-from sash.slicing.bundle import Merging
-from sash.slicing.stores import Chunks
+from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
+from sash.engine.rows import flat_chunk as room
+from sash.engine.rows.aggregate_store import Chunks
+from sash.engine.rows.bundle import Merging
 from sash.testing import Counted
 
 AGGREGATIONS = [sash.Bloom(capacity=50), sash.MomentSketch(k=3)]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.generate import smart_home
-from sash.keyed import KeyedOperator
+from sash.runtime.keyed import KeyedOperator
 from sash.testing import count_windows, naive
 
 ALGORITHMS = "auto sba pba recalc twostacks two_stacks_lite aba daba DABALite flatfat flatfit slideside".split()

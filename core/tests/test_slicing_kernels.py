@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import sash
 from catalogue import CASES, SKETCHES, Case, same
-from sash.kernels.columns import Columns, as_columns
-from sash.kernels.compiling import NotCompilable
-from sash.kernels.slicing import any_form, assign, concatenate, interpreted_form, slicing_form, take
-from sash.kernels.slicing_levels import SHORT, by_level
-from sash.partials import PartialColumn
+from sash.kernels.codegen.compile import NotCompilable
+from sash.kernels.ranges.form import any_form, assign, concatenate, interpreted_form, slicing_form, take
+from sash.kernels.ranges.levels import SHORT, by_level
+from sash.kernels.rolling.inputs import Columns, as_columns
 from sash.testing import Counted
+from sash.values.partial_column import PartialColumn
 
 FLOAT = np.dtype(np.float64)
 INT = np.dtype(np.int64)
@@ -452,8 +452,8 @@ class TestColumn:
 def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     program = (
         "import numpy as np, sash\n"
-        "from sash.kernels.columns import Columns\n"
-        "from sash.kernels.slicing import slicing_form\n"
+        "from sash.kernels.rolling.inputs import Columns\n"
+        "from sash.kernels.ranges.form import slicing_form\n"
         "form = slicing_form(sash.Max('x'), (np.dtype('f8'),))\n"
         "form.reduce(Columns((np.arange(9.0),), None, None), np.array([0, 9]))\n"
         "assert form.cached and form.seconds > 0 and not form._kernels.totals.signatures\n"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.frames import columns_of
-from sash.sortedkeys import Numbering, SortedKeys
+from sash.runtime.sorted_keys import Numbering, SortedKeys
 
 WINDOWS = [sash.sliding(3, partial=True), sash.sliding(4, 2, on="t"), sash.session(2, on="t"), sash.tumbling(1)]
 

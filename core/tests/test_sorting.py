@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.kernels.sorting import cuts, is_sorted, late_rows, late_rows_by, locate
+from sash.kernels.time_passes import cuts, is_sorted, late_rows, late_rows_by, locate
 
 TIMES = st.lists(st.integers(-50, 50), max_size=40)
 DTYPE = st.sampled_from([np.int64, np.float64])

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.slicing.steady import Steady
+from sash.engine.rows.count_fast_path import Steady
 from sash.testing import Counted, Failing, count_windows, naive
 
 SHAPES = [(1, 1), (2, 1), (7, 1), (64, 1), (3, 3), (4, 2), (12, 3), (100, 4)]

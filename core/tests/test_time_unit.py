@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 import sash
 from sash.cli import main
-from sash.ends import check_order, end_kind
-from sash.keyed import KeyedOperator
-from sash.queryfile import QueryFileError, parse_query
-from sash.slicing.envelope import StateError
-from sash.slicing.fingerprint import fingerprint
-from sash.slicing.untagged import loads
+from sash.query.file import QueryFileError, parse_query
+from sash.runtime.keyed import KeyedOperator
+from sash.runtime.window_bounds import check_order, end_kind
+from sash.state.envelope import StateError
+from sash.state.fingerprint import fingerprint
+from sash.state.untagged import loads
 from sash.testing import evaluate
 
 STEPS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}

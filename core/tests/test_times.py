@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.times import TimeCodec
+from sash.values.time_codec import TimeCodec
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NAIVE = st.datetimes(datetime(1678, 1, 1), datetime(2261, 12, 31))

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregators import PolicyError
-from sash.keyed import KeyedOperator
-from sash.queryfile import parse_query
+from sash.query.file import parse_query
+from sash.runtime.keyed import KeyedOperator
 from sash.testing import evaluate
 
 Row = dict[str, Any]

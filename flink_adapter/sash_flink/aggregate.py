@@ -13,7 +13,7 @@ from pyflink.table import StreamTableEnvironment, Table
 from pyflink.util.java_utils import get_j_env_configuration
 
 from sash import PerformanceWarning, Query
-from sash.keyed import KeyedOperator
+from sash.runtime.keyed import KeyedOperator
 from sash_flink.clock import Clock
 from sash_flink.jar import jvm
 from sash_flink.options import Options, milliseconds

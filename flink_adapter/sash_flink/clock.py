@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
-from sash.moments import STEPS
+from sash.values.timestamps import STEPS
 from sash_flink.schema import find
 
 __all__ = ["END", "NEVER", "Clock", "milliseconds"]

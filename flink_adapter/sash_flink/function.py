@@ -11,7 +11,7 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 
 from sash import PerformanceWarning, Query
-from sash.aggregators.pool import hold_pool, release_pool
+from sash.aggregators.thread_pool import hold_pool, release_pool
 from sash_flink.clock import END, Clock
 from sash_flink.journal import Journal
 from sash_flink.keeping import Keeping, Live

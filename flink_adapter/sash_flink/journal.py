@@ -28,7 +28,7 @@ from pyflink.datastream import RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor
 from pyflink.fn_execution.state_impl import SynchronousListRuntimeState
 
-from sash.slicing.codec import StateError
+from sash.state.lane_bytes import StateError
 from sash_flink.currentkey import CurrentKey
 
 __all__ = ["VERSION", "Entry", "Journal", "Tail", "Weight", "restored"]

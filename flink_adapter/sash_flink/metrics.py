@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from sash.aggregators.pool import WAITING
+from sash.aggregators.thread_pool import WAITING
 
 __all__ = ["Metrics"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.durations import nanoseconds
-from sash.importpaths import near
+from sash.query.import_paths import near
+from sash.values.durations import nanoseconds
 
 __all__ = ["Options", "milliseconds"]
 

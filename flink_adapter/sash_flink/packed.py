@@ -10,8 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.datastream import RuntimeContext
 
 from sash import Query
-from sash.arrowcolumns import Columns, array_of
-from sash.keyed import KeyedOperator, Outcomes
+from sash.runtime.arrow_output import Columns, array_of
+from sash.runtime.keyed import KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import StatefulFunction
 from sash_flink.keeping import Live

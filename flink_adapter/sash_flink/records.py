@@ -9,7 +9,7 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Operator, Query
-from sash.ends import POSITION, ends_in
+from sash.runtime.window_bounds import POSITION, ends_in
 from sash_flink.clock import END
 from sash_flink.function import StatefulFunction
 from sash_flink.javatimes import in_threads

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.arrowtypes import ArrowTypes
+from sash.values.arrow_types import ArrowTypes
 
 __all__ = ["FlinkTypes"]
 

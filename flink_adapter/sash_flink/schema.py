@@ -8,10 +8,10 @@ from difflib import get_close_matches
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
-from sash.arrowends import end_types, kind_of
-from sash.ends import check_order
-from sash.lanes import Lane
-from sash.resulttypes import declared_type
+from sash.aggregations.result_types import declared_type
+from sash.query.lanes import Lane
+from sash.runtime.arrow_bounds import end_types, kind_of
+from sash.runtime.window_bounds import check_order
 from sash_flink.resulting import FlinkTypes
 
 __all__ = ["checked", "find"]

@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import Any
 
-from sash.allocator import keep_freed_memory
+from sash.values.allocator import keep_freed_memory
 
 __all__ = ["end_bundles_at_once", "is_process", "let_arrays_be_null", "mend_print", "settle", "spare_the_loaded"]
 

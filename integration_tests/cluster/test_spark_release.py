@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sash.slicing.envelope import VERSION
+from sash.state.envelope import VERSION
 
 from . import release
 from .engine import wait_for
@@ -42,9 +42,7 @@ def test_every_format_so_far_is_kept() -> None:
 
 def test_a_newer_format_is_refused(spark_cluster: SparkCluster, kafka: Kafka, topics: None, shared: Path) -> None:
     """As an older release sees the checkpoint of this one."""
-    pack(
-        shared / "older.zip", {"sash/slicing/envelope.py": (f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION - 1}\n")}
-    )
+    pack(shared / "older.zip", {"sash/state/envelope.py": (f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION - 1}\n")})
     release.unpack(VERSION, shared)
     driver = release.start(spark_cluster, kafka, "older.zip")
     wait_for("the job's end", driver.ended)

@@ -3,8 +3,8 @@
     df ── select what the query reads ── repartition by key ── sort by key, time, order ── mapInArrow ── results
 
 After the sort (see :mod:`sash_spark.sorting`) a worker sees key after key, each in order, in batches of bounded size:
-:mod:`sash.sortedkeys` takes them from there. Windows in another order (``on=``) need another sort; a union puts the
-results together.
+:mod:`sash.runtime.sorted_keys` takes them from there. Windows in another order (``on=``) need another sort; a union
+puts the results together.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import types as T
 
 from sash import Query
+from sash.engine.results import Outcome
 from sash.frames import columns_of
-from sash.output import Outcome
-from sash.sortedkeys import Numbering, SortedKeys
+from sash.runtime.sorted_keys import Numbering, SortedKeys
 from sash_spark.columns import Columns
 from sash_spark.paths import find
 from sash_spark.schema import checked

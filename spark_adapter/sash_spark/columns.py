@@ -9,8 +9,9 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import types as T
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from sash import Query, arrowcolumns
-from sash.arrowcolumns import array_of
+from sash import Query
+from sash.runtime import arrow_output as arrowcolumns
+from sash.runtime.arrow_output import array_of
 
 __all__ = ["Columns", "array_of", "arrow_schema"]
 

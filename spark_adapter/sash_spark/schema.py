@@ -8,9 +8,9 @@ from typing import Any
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.ends import Kind, check_order, end_columns, end_kind
-from sash.lanes import Lane
-from sash.resulttypes import declared_type, never_null
+from sash.aggregations.result_types import declared_type, never_null
+from sash.query.lanes import Lane
+from sash.runtime.window_bounds import Kind, check_order, end_columns, end_kind
 from sash_spark.paths import find
 from sash_spark.types import NUMBERS, WHOLE, SparkTypes
 

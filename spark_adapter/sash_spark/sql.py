@@ -19,7 +19,7 @@ from pyspark.sql import types as T
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn, SelectedColumn
 
 from sash import Query
-from sash.queryfile import QueryImportError, load_query, parse_query
+from sash.query.file import QueryImportError, load_query, parse_query
 from sash_spark.batch import Running
 from sash_spark.columns import arrow_schema
 from sash_spark.paths import find, path_of, quoted

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
-from sash.keyed import KeyedOperator
-from sash.slicing.fingerprint import Fingerprint, fingerprint
-from sash.slicing.untagged import dumps
+from sash.runtime.keyed import KeyedOperator
+from sash.state.fingerprint import Fingerprint, fingerprint
+from sash.state.untagged import dumps
 from sash_spark.sizes import warn_large
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FORMS = [T.DecimalType(digits, behind) for digits in range(1, 39) for behind in
 
 
 def state_schema(query: Query, buckets: int) -> T.StructType:
-    """The columns of the state; ``state`` is the snapshot of :class:`sash.keyed.KeyedOperator`.
+    """The columns of the state; ``state`` is the snapshot of :class:`sash.runtime.keyed.KeyedOperator`.
 
     Spark refuses a checkpoint whose state has columns of other types, before it reads a row. What must not change is
     therefore told by the types of columns that hold nothing: else rows could go to buckets that have no state yet,

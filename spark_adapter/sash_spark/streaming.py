@@ -3,9 +3,9 @@
     df ── what the query reads, and a hash bucket of the key ── packed ── group by bucket
        ── applyInPandasWithState or transformWithStateInPandas ── results, packed ── unpacked
 
-A bucket holds many keys, whose streams run together in one :class:`sash.keyed.KeyedOperator`; its snapshot is the
-bucket's state. Spark's own cost is by the call and by the row that a stateful function takes or gives: so there are few
-calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
+A bucket holds many keys, whose streams run together in one :class:`sash.runtime.keyed.KeyedOperator`; its snapshot is
+the bucket's state. Spark charges by the call and by the row that a stateful function takes or gives: so there are
+few calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.keyed import KeyedOperator
+from sash.runtime.keyed import KeyedOperator
 from sash_spark.columns import arrow_schema
 from sash_spark.packing import PACKED, Pack, unpacked
 from sash_spark.paths import column, find, key_column

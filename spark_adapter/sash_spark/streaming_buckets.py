@@ -12,7 +12,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
-from sash.keyed import KeyedOperator, Outcomes
+from sash.runtime.keyed import KeyedOperator, Outcomes
 from sash_spark.columns import Columns, array_of, arrow_schema
 from sash_spark.packing import in_order, pieces, rows_of
 from sash_spark.state import loaded, saved

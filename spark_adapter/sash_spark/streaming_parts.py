@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from sash import PerformanceWarning
-from sash.keyed import KeyedOperator
+from sash.runtime.keyed import KeyedOperator
 from sash_spark.sizes import warn_large
 from sash_spark.state import kept, remember
 from sash_spark.streaming_buckets import Bucket

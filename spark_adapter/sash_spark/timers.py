@@ -16,13 +16,13 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.durations import nanoseconds
+from sash.values.durations import nanoseconds
 from sash_spark.paths import column, find
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-    from sash.keyed import KeyedOperator
+    from sash.runtime.keyed import KeyedOperator
 
 __all__ = ["Clock"]
 

@@ -40,7 +40,7 @@ _PLAIN: dict[type, T.DataType] = {
 
 
 class SparkTypes:
-    """The :class:`~sash.resulttypes.TypeSystem` of Spark."""
+    """The :class:`~sash.aggregations.result_types.TypeSystem` of Spark."""
 
     def samples(self, kind: T.DataType) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first."""

@@ -78,7 +78,7 @@ columns = "touch {touched}"
 
 def test_one_line(spark: SparkSession, readings: DataFrame) -> None:
     found = sash_spark.rolling(readings, 3, key="plug", order="id", peak=sash.Max("load"), all=sash.Collect("load"))
-    sash_spark.create_view(readings, sash.queryfile.parse_query(TEXT), "peaks", order="id")
+    sash_spark.create_view(readings, sash.query.file.parse_query(TEXT), "peaks", order="id")
     again = spark.sql("SELECT * FROM peaks ORDER BY plug, window_end").collect()
     assert found.orderBy("plug", "window_end").collect() == again
     assert len(again) == 40 - 2 * 3

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 import sash
 import sash_spark
-from sash.keyed import KeyedOperator
-from sash.slicing.envelope import StateError
+from sash.runtime.keyed import KeyedOperator
+from sash.state.envelope import StateError
 from sash_spark import sizes, state
 from sash_spark.state import read_state
 

@@ -7,7 +7,7 @@ from sash.aggregations.custom import aggregation
 from sash.aggregations.deviation import PopulationStdDev, SampleStdDev
 from sash.aggregations.extrema import ArgMax, ArgMin, Max, MaxCount, Min, MinCount
 from sash.aggregations.laws import LawError, check_laws
-from sash.aggregations.moments import MomentSketch
+from sash.aggregations.moment_sketch import MomentSketch
 from sash.aggregations.ordered import M4, Collect, CollectDistinct, Concat, First, Last, M4Result
 from sash.aggregations.quantiles import Median, Quantile
 from sash.aggregations.sketches import DistinctCount, HeavyHitters, QuantileSketch

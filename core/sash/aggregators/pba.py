@@ -5,8 +5,8 @@
                                   boundary                        boundary
 
 ``lcs`` and ``csa`` of a window are never of the same chunk, so the two threads share no work. With the optimal chunk
-size ``lcs`` is there when the first window needs it (see :mod:`sash.chunks`); if it is not, the main thread sleeps
-until it is, or computes it itself when the pool has not begun to. So the results never depend on timing.
+size (:mod:`sash.aggregators.chunk_size`) ``lcs`` is there when the first window needs it; if it is not, the main thread
+sleeps until it is, or computes it itself when the pool has not begun to. So the results never depend on timing.
 
 Where a second thread cannot help there is none: with one core, with chunks so small that starting a task costs more
 than its merges, and, under a GIL, with a ``combine`` that holds it.
@@ -21,9 +21,9 @@ from time import perf_counter
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.pool import WAITING, asked_threads, available_cores, shared_pool
+from sash.aggregators.chunk_size import optimal_chunk
 from sash.aggregators.sba import SBA, Chunk, Combine
-from sash.chunks import optimal_chunk
+from sash.aggregators.thread_pool import WAITING, asked_threads, available_cores, shared_pool
 
 __all__ = ["PBA", "SharedChunk"]
 

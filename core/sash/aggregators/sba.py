@@ -23,7 +23,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.chunks import checked_window
+from sash.aggregators.chunk_size import checked_window
 
 __all__ = ["SBA", "Chunk"]
 

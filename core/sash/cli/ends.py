@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sash.cli.files import arrow, in_micros
-from sash.ends import POSITION, ends_in
 from sash.query import Query
+from sash.runtime.window_bounds import POSITION, ends_in
 
 __all__ = ["parts", "with_structures"]
 
@@ -27,7 +27,7 @@ def with_structures(table: Any, kind: str, query: Query, schema: Any) -> Any:
 
     ``schema`` is that of the rows. Where all ends are of one type, they are as they were.
     """
-    from sash.arrowends import end_types
+    from sash.runtime.arrow_bounds import end_types
 
     pa, types = arrow(), end_types(query, in_micros(schema))
     if len(set(types.values())) == 1:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sash.cli.ends import parts, with_structures
 from sash.cli.engines import Job
-from sash.keyed import KeyedOperator
-from sash.run import run as run_all
+from sash.runtime.keyed import KeyedOperator
+from sash.runtime.run import run as run_all
 
 __all__ = ["run"]
 

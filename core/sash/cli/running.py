@@ -20,9 +20,9 @@ from sash.cli.files import Source, arrow, in_micros
 from sash.cli.progress import shown, summary
 from sash.cli.scratch import new_file
 from sash.cli.writers import writing
-from sash.importpaths import Imports
 from sash.query import Query
-from sash.queryfile import QueryFileError, QueryImportError, load_query
+from sash.query.file import QueryFileError, QueryImportError, load_query
+from sash.query.import_paths import Imports
 
 __all__ = ["add", "query_of"]
 
@@ -105,7 +105,7 @@ def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    from sash.plan import explain
+    from sash.engine.planner import explain
 
     print(explain(query_of(options.query, options.allow_imports)))
 

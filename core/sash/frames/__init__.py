@@ -16,8 +16,8 @@ other null there (``nan="value"`` has it otherwise); columns of its nullable typ
 is imported here: data of its kind is there only after someone else has imported it.
 """
 
+from sash.frames.factorize import factorize
 from sash.frames.frame import Frame, columns_of
-from sash.frames.keys import factorize
-from sash.frames.values import Coded, in_micros, to_list
+from sash.values.arrays import Coded, in_micros, to_list
 
 __all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "to_list"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.frames.values import Parts, data_of, mask_of, null_of, ticks_of
+from sash.values.arrays import Parts, data_of, mask_of, null_of, ticks_of
 
 __all__ = ["array_of"]
 

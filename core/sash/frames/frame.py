@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.frames import of_arrow, of_pandas, of_polars, of_python
-from sash.frames.values import Coded, Nan, Parts, in_micros, to_list
+from sash.frames import arrow_frame, pandas_frame, polars_frame, python_frame
+from sash.values.arrays import Coded, Nan, Parts, in_micros, to_list
 
 __all__ = ["Declared", "Frame", "Kind", "columns_of"]
 
@@ -40,7 +40,7 @@ class Kind(Protocol):
     def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
 
 
-_KINDS: tuple[Kind, ...] = (of_pandas, of_arrow, of_polars, of_python)
+_KINDS: tuple[Kind, ...] = (pandas_frame, arrow_frame, polars_frame, python_frame)
 
 
 class Frame:
@@ -164,7 +164,7 @@ class Frame:
     @property
     def one_type(self) -> bool:
         """Whether all values of a column are of one type: then numbers and times cannot be in one."""
-        return self._kind in (of_arrow, of_polars)
+        return self._kind in (arrow_frame, polars_frame)
 
 
 def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:

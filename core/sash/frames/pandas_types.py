@@ -26,7 +26,7 @@ _SAMPLES: dict[str, tuple[Any, Any]] = {
 
 
 class PandasTypes:
-    """The :class:`~sash.resulttypes.TypeSystem` of pandas; objects tell nothing of what they are."""
+    """The :class:`~sash.aggregations.result_types.TypeSystem` of pandas; objects tell nothing of what they are."""
 
     def samples(self, kind: Any) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first."""

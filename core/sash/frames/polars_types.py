@@ -33,7 +33,7 @@ _PLAIN: dict[type, Any] = {
 
 
 class PolarsTypes:
-    """The :class:`~sash.resulttypes.TypeSystem` of polars."""
+    """The :class:`~sash.aggregations.result_types.TypeSystem` of polars."""
 
     def samples(self, kind: Any) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first."""

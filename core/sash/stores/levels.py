@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as TooLong
 from dataclasses import replace
 from typing import Any
 
-from sash.aggregators.levels import Levels
+from sash.aggregators.mta.levels import Levels
 from sash.stores.base import Store, StoreAway, page_key
 from sash.stores.records import Header, read_page
 from sash.stores.writer import Place, Waiting, Writer

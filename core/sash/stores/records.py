@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sash.partials import PartialColumn
-from sash.slicing.envelope import StateError, opened, sealed
-from sash.slicing.parts import _column as column_parts
-from sash.slicing.parts import _read_column as read_column
-from sash.slicing.untagged import dumps, loads
+from sash.state.envelope import StateError, opened, sealed
+from sash.state.parts import _column as column_parts
+from sash.state.parts import _read_column as read_column
+from sash.state.untagged import dumps, loads
 from sash.stores.base import StoreError
+from sash.values.partial_column import PartialColumn
 
 __all__ = ["Header", "read_page", "written_page"]
 

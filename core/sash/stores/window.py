@@ -7,9 +7,9 @@ from secrets import token_bytes
 from typing import Any, Self
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.amta import AMTA
-from sash.aggregators.logmta import LogMTA
-from sash.aggregators.mta import MTA
+from sash.aggregators.mta.amta import AMTA
+from sash.aggregators.mta.base import MTA
+from sash.aggregators.mta.log_mta import LogMTA
 from sash.stores.base import HEADER, Store, StoreError
 from sash.stores.levels import StoredLevels
 from sash.stores.records import Header

@@ -1,4 +1,4 @@
-"""Windows: which stretches of a stream are aggregated. Descriptions only; what runs them is :mod:`sash.slicing`.
+"""Windows: which stretches of a stream are aggregated. Descriptions only; what runs them is :mod:`sash.engine`.
 
 How much of the stream must be known to know a window's edges is its class (general stream slicing, section 4.4):
 

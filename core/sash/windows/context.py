@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sash.durations import as_duration, nanoseconds
+from sash.values.durations import as_duration, nanoseconds
 from sash.windows.base import ContextAware, Edges
 from sash.windows.periodic import TimeWindow, checked_number
 

@@ -9,8 +9,8 @@ from datetime import timedelta
 from itertools import count
 from typing import Any, ClassVar, Literal
 
-from sash.chunks import checked_window
-from sash.durations import as_duration, nanoseconds
+from sash.aggregators.chunk_size import checked_window
+from sash.values.durations import as_duration, nanoseconds
 from sash.windows.base import ContextFree, Extent
 
 __all__ = ["CountWindow", "TimeWindow", "sliding", "tumbling"]

@@ -1,0 +1,173 @@
+"""The moments sketch of Gan et al.: quantiles of any amount of numbers from a few power sums.
+
+A partial is a flat tuple of floats, merged by adding:
+
+    (count, min, max, Σx … Σxᵏ, Σlog x … Σ(log x)ᵏ)
+
+The sums of logarithms mean something only while ``min`` is positive. A NaN or an infinity makes ``count``
+NaN, which no merge undoes, and so the result.
+
+To lower it is to ask which density has these moments. Many have; the one of maximum entropy is taken, which
+claims nothing beyond them (:mod:`sash.aggregations.max_entropy`).
+
+Which moments it is given:
+
+- Those of data far from zero cancel when they are scaled. With c the centre over half the range, at most
+  13.06 / (0.78 + log₁₀(|c| + 1)) of them mean anything (the paper's rule), and none that left a float's
+  range.
+- n values have at most 2n - 3 moments that more than one distribution shares. Where Newton's method does not
+  converge, because few values are distinct and no density fits, it is given fewer, down to none: then the
+  estimate is linear from ``min`` to ``max``, as it is for two values. Of about ten values or fewer that hangs on
+  roundings: the same values merged in another order may be estimated otherwise, between ``min`` and ``max`` still.
+- The paper solves for both kinds of moments at once. Here each is solved for alone, the logarithms if all
+  values are positive, and the fit with the lower cross entropy -E[log f(x)] is taken. That is the
+  entropy of the data plus the Kullback-Leibler divergence from data to fit, and the moments are enough to
+  tell it.
+
+Average rank error of the quantiles 0.01, 0.02 … 0.99 of 10,000 values, k = 10 (measured by the tests):
+
+    uniform      0.0014
+    normal       0.0010
+    exponential  0.0012
+    lognormal    0.0017
+    bimodal      0.0026
+    offset       0.0018
+    die          0.0600
+
+``offset`` is 1e6 + normal, of which 2 moments can be used. Where few values are distinct, as with the die,
+the error is large; there :class:`sash.Quantile` is exact, and its partials are small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import accumulate, repeat
+from operator import add, mul
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation, Flat, Kind
+from sash.aggregations.max_entropy import Fit, Floats, chebyshev_moments, maximum_entropy, scale
+from sash.aggregations.quantiles import checked_shares
+
+__all__ = ["MomentSketch"]
+
+Partial = tuple[float, ...]
+
+
+def _powers(x: float, k: int) -> tuple[float, ...]:
+    return tuple(accumulate(repeat(x, k), mul))  # overflows to infinity, where ** would raise
+
+
+def _combine(a: Partial, b: Partial) -> Partial:
+    count, _, _, *sums = map(add, a, b)
+    return (count, a[1] if a[1] < b[1] else b[1], a[2] if a[2] > b[2] else b[2], *sums)
+
+
+def _suffixes(rows: Floats) -> None:
+    """:func:`_combine` from right to left."""
+    for j in range(rows.shape[0] - 2, 0, -1):
+        older, younger = rows[j], rows[j + 1]
+        low = older[1] if older[1] < younger[1] else younger[1]
+        high = older[2] if older[2] > younger[2] else younger[2]
+        for i in range(rows.shape[1]):
+            older[i] += younger[i]
+        older[1], older[2] = low, high
+
+
+def _from_row(row: Floats) -> Partial | None:
+    return None if row[0] == 0.0 else tuple(row.tolist())
+
+
+def _usable(count: float, low: float, high: float, sums: Sequence[float]) -> int:
+    """How many of the power sums mean anything once they are scaled, and leave more than one density open."""
+    centre, half = scale(low, high)
+    exact = int(13.06 / (0.78 + math.log10(abs(centre / half) + 1.0)))
+    digits = max(abs(math.log10(max(abs(low), abs(high)))), abs(math.log10(half)))
+    in_range = int(min(307 / digits, len(sums))) if digits else len(sums)
+    finite = next((i for i, total in enumerate(sums) if not math.isfinite(total)), len(sums))
+    return min(exact, in_range, finite, int(min(2.0 * count - 3.0, len(sums))))
+
+
+def _fit(count: float, low: float, high: float, sums: Sequence[float]) -> Fit:
+    moments = chebyshev_moments(count, low, high, sums[: _usable(count, low, high, sums)])
+    theta = maximum_entropy(moments)
+    return Fit(low, high, theta, math.log(scale(low, high)[1]) - float(theta @ moments[: len(theta)]))
+
+
+def _estimates(partial: Partial, shares: Floats) -> Floats:
+    """Of the quantiles at the ``shares``, unclipped."""
+    count, low, high = partial[:3]
+    k = (len(partial) - 3) // 2
+    sums, log_sums = partial[3 : 3 + k], partial[3 + k :]
+    if count <= 2 or scale(low, high)[1] == 0.0:
+        return low * (1.0 - shares) + high * shares
+    fit = _fit(count, low, high, sums)
+    if low > 0.0 and math.log(low) < math.log(high):
+        log_fit = _fit(count, math.log(low), math.log(high), log_sums)
+        # The density of x is that of log x over x, so the mean of log x is between their cross entropies.
+        if log_fit.cross_entropy + log_sums[0] / count < fit.cross_entropy:
+            return np.exp(log_fit.quantiles(shares))
+    return fit.quantiles(shares)
+
+
+class MomentSketch(Aggregation):
+    """About the value below which the share ``q`` of the numbers lies, from ``k`` moments of them.
+
+    ``q`` may be a sequence; the result is then a tuple. It lies between the smallest and the largest value
+    and grows with ``q``. NaN or an infinity among the values makes it NaN. Accuracy: see
+    :mod:`sash.aggregations.moment_sketch`.
+
+    Algebraic, commutative, not invertible (the smallest and the largest value are not). A combine is 2k + 3
+    operations, a lower about a millisecond.
+
+    >>> import sash
+    >>> middle = sash.MomentSketch("load", q=0.5)
+    >>> partial = middle.identity
+    >>> for load in range(1001):
+    ...     partial = middle.combine(partial, middle.lift(load))
+    >>> round(middle.lower(partial))
+    500
+    """
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _combine = staticmethod(_combine)
+
+    def __init__(self, *columns: str, k: int = 10, q: float | Sequence[float] = 0.5) -> None:
+        super().__init__(*columns)
+        if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= 20:
+            raise ValueError(f"k, the number of moments, must be a whole number from 1 to 20; got {k!r}")
+        self.k = k
+        self.q = checked_shares(q, self.name)
+
+    def _arguments(self) -> dict[str, Any]:
+        return {"k": self.k, "q": self.q}
+
+    def flat(self) -> Flat:
+        """A row is a partial; that of the identity counts nothing."""
+        identity = (0.0, math.inf, -math.inf, *(0.0,) * (2 * self.k))
+        return Flat(3 + 2 * self.k, "f8", lambda partial: partial or identity, _from_row, _suffixes)
+
+    def _lift(self, value: Any) -> Partial:
+        if not isinstance(value, int | float | Decimal | Fraction):
+            raise TypeError("it takes numbers")
+        x = float(value)
+        if not math.isfinite(x):
+            return (math.nan,) * (3 + 2 * self.k)
+        logs = _powers(math.log(x), self.k) if x > 0.0 else (0.0,) * self.k
+        return (1.0, x, x, *_powers(x, self.k), *logs)
+
+    def _lower(self, partial: Partial) -> float | tuple[float, ...]:
+        count, low, high = partial[:3]
+        shares = np.atleast_1d(self.q)
+        if math.isnan(count):
+            values = np.full(len(shares), math.nan)
+        else:
+            inner = np.clip(_estimates(partial, shares), low, high)
+            values = np.select([shares == 0.0, shares == 1.0], [low, high], inner)
+        return tuple(values.tolist()) if isinstance(self.q, tuple) else float(values[0])

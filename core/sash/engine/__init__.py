@@ -1,0 +1,1 @@
+"""The engine: the planner, and lanes that run row by row or by columns."""

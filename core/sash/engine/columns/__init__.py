@@ -1,0 +1,1 @@
+"""The columnar engine: a batch of rows of all keys at once."""

@@ -1,0 +1,196 @@
+"""The aggregates of a query over columns: which form each is in, and what happens when a column's type changes."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+from sash.kernels.codegen.compile import NotCompilable
+from sash.kernels.ranges.form import Partials, Totals, interpreted_form, slicing_form
+from sash.kernels.rolling.inputs import Columns, as_columns
+from sash.values.arrays import data_of, in_micros, mask_of, to_list
+from sash.values.errors import PerformanceWarning
+from sash.values.joining import OBJECT, as_objects, both
+from sash.values.partial_column import PartialColumn
+
+__all__ = ["Aggregate", "as_output", "refuse_unfit", "warn_slow"]
+
+Array = np.ndarray[Any, Any]
+DTypes = tuple[np.dtype[Any], ...]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One aggregation and its form for the columns that came so far; before any came, one that needs no types."""
+
+    aggregation: Aggregation
+    form: Any
+    dtypes: DTypes | None = None
+    carries: bool = False
+    """Whether a null has come in a column of which nulls are carried along: kernels then need to be told where."""
+
+    @staticmethod
+    def unseen(aggregation: Aggregation) -> Aggregate:
+        """Before any column has come."""
+        return Aggregate(aggregation, interpreted_form(aggregation))
+
+    def fitting(self, columns: Mapping[str, Array]) -> Aggregate:
+        """That for further columns: of the types so far, or of those that hold both."""
+        given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
+        dtypes = tuple(column.dtype for column in given)
+        if self.dtypes is not None and dtypes != self.dtypes:
+            dtypes = tuple(map(both, self.dtypes, given))
+        carries = self.carries or (bool(given) and any(map(_has_nulls, _carried(self.aggregation, given))))
+        if dtypes == self.dtypes and carries == self.carries:
+            return self
+        return Aggregate(self.aggregation, _form(self.aggregation, dtypes, carries), dtypes, carries)
+
+    def taking_over(self, old: Aggregate, partials: Partials) -> tuple[Aggregate, Partials]:
+        """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
+        if self.form is old.form:
+            return self, partials
+        return self.holding(_in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
+
+    def holding(self, column: PartialColumn) -> tuple[Aggregate, Partials]:
+        """Partials of rows, in this form or in the next best that can have them."""
+        dtypes = self.dtypes or ()
+        try:
+            return self, self.form.from_column(column)
+        except NotCompilable as error:
+            if self.aggregation.carried and not self.carries:  # there may be nulls among them
+                return replace(self, form=_form(self.aggregation, dtypes, True), carries=True).holding(column)
+            dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in dtypes)  # as rows have times
+            form = interpreted_form(self.aggregation, dtypes, str(error))
+            return replace(self, form=form, dtypes=dtypes), form.from_column(column)
+
+    def to_rows(self, partials: Partials) -> PartialColumn:
+        """Partials as the row engine has them."""
+        dtypes = self.dtypes or ()
+        return _in_units(self.aggregation, self.form.to_column(partials), dtypes, (OBJECT,) * len(dtypes))
+
+    @cached_property
+    def nothing(self) -> Any:
+        """The results of no window."""
+        none = np.zeros(0, np.int64)
+        return as_output(self.form.totals(self.form.empty(0), none, none))
+
+    def input(self, columns: Mapping[str, Array]) -> Columns:
+        """Its columns as kernels take them."""
+        if not self.aggregation.columns:
+            return Columns((), None, None)
+        assert self.dtypes is not None
+        given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
+        return _input(self.aggregation, [*map(_cast, given, self.dtypes)], self.carries and self.form.compiled)
+
+
+def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
+    return as_objects(column) if dtype == OBJECT and column.dtype.kind in "mM" else column.astype(dtype, copy=False)
+
+
+def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | None, new: DTypes | None) -> PartialColumn:
+    """Partials with timestamps, held as integers, in the unit of the new columns, or as the objects that they hold."""
+    pairs = list(zip(old or (), new or (), strict=False))
+    changed = any(before.kind in "mM" and before != after for before, after in pairs)
+    if not changed or aggregation.result_column is None:  # then partials hold no values of columns
+        return column
+
+    def converted(value: Any, place: int) -> Any:
+        before, after = pairs[place]
+        if before.kind not in "mM" or before == after:
+            return value
+        moment = np.array([value], np.int64).view(before)
+        return to_list(in_micros(moment))[0] if after.kind not in "mM" else int(moment.astype(after).view(np.int64)[0])
+
+    def partial_of(partial: Any) -> Any:
+        if not isinstance(partial, tuple):
+            return None if partial is None else converted(partial, 0)
+        return tuple([converted(value, place if len(pairs) > 1 else 0) for place, value in enumerate(partial)])
+
+    return PartialColumn.of([partial_of(partial) for partial in column.to_list()])
+
+
+def _form(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
+    try:
+        form = slicing_form(aggregation, dtypes, carries)
+        none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch
+        empty = _input(aggregation, [np.empty(0, dtype) for dtype in dtypes], carries) if dtypes else None
+        form.reduce(empty or Columns((), None, None), np.zeros(1, np.int64))
+        form.merge(none, none)
+    except NotCompilable as error:
+        return interpreted_form(aggregation, dtypes, str(error))
+    return form
+
+
+def _carried(aggregation: Aggregation, columns: Sequence[Array]) -> list[Array]:
+    """The columns of which nulls are carried along."""
+    return [columns[place] for place in aggregation.carried]
+
+
+def _has_nulls(column: Array) -> bool:
+    """Whether a column has nulls for which its type has no value of its own."""
+    return column.dtype.kind not in "mMO" and mask_of(column) is not None
+
+
+def _input(aggregation: Aggregation, columns: list[Array], carries: bool) -> Columns:
+    """Columns for kernels; if they carry nulls, with further columns that tell where these are."""
+    if not carries:
+        return as_columns(aggregation, columns, None)
+    bare = [data_of(each) if place in aggregation.carried else each for place, each in enumerate(columns)]
+    made = as_columns(aggregation, bare, None)
+    flags = [
+        np.zeros(len(each), np.bool_) if (mask := mask_of(each)) is None else mask
+        for each in _carried(aggregation, columns)
+    ]
+    return made._replace(arrays=(*made.arrays, *flags))
+
+
+def refuse_unfit(aggregates: Sequence[Aggregate], columns: Mapping[str, Array]) -> None:
+    """Raise now what else would be raised when rows that have to wait are sliced, and ever again then."""
+    size = len(next(iter(columns.values()), ()))
+    for each in aggregates:
+        fitting = each.fitting(columns)
+        given = fitting.input(columns)
+        if not fitting.form.compiled:  # whether values can be aggregated only they themselves tell
+            fitting.form.reduce(given, np.arange(size + 1))
+
+
+def as_output(totals: Totals) -> Any:
+    """Results as the user gets them: numbers that are null are masked, objects are None."""
+    results, nulls, _ = totals
+    if nulls is None:
+        return results
+    if isinstance(results, tuple):
+        return tuple(_masked(part, nulls) for part in results)
+    return _masked(results, nulls)
+
+
+def _masked(results: Array, nulls: Array) -> Array:
+    if results.dtype == object:
+        return results
+    masked: Array = np.ma.MaskedArray(results, nulls)  # type: ignore[no-untyped-call]
+    return masked
+
+
+def warn_slow(aggregates: Sequence[Aggregate]) -> None:
+    """Say which aggregates run row by row in Python, and why."""
+
+    slow = [each for each in aggregates if each.dtypes is not None and not each.form.compiled]
+    for each in slow[:1]:
+        others = f" (and {len(slow) - 1} more)" if len(slow) > 1 else ""
+        message = f"{each.aggregation!r}{others} runs row by row in Python, which is slower: {each.form.reason}"
+        warnings.warn(message, PerformanceWarning, stacklevel=_caller())
+
+
+def _caller() -> int:
+    """How many frames up the user's code is."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sash."):
+        depth, frame = depth + 1, frame.f_back
+    return depth

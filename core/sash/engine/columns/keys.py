@@ -1,0 +1,106 @@
+"""What is known of each key, and of each key by each window, as arrays over the keys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["Keys", "Marks", "altered", "bounds", "constant"]
+
+Array = np.ndarray[Any, Any]
+_Record = TypeVar("_Record")
+
+
+def altered(record: _Record, **changes: Any) -> _Record:
+    """Another record, equal but for some fields: ``dataclasses.replace``, in a tenth of its time."""
+    other = object.__new__(type(record))
+    other.__dict__.update(record.__dict__, **changes)
+    return other
+
+
+def constant(value: int, size: int) -> Array:
+    """An array of one number; a large one takes no memory, and is not to be written to."""
+    return np.full(size, value) if size < 1 << 16 else np.broadcast_to(np.int64(value), size)
+
+
+_BOUNDS = {
+    np.dtype(np.float64): (np.float64(-np.inf), np.float64(np.inf)),
+    np.dtype(np.int64): (np.int64(-(2**63)), np.int64(2**63 - 1)),
+}
+
+
+def bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """What stands for a watermark before all times, and for one behind all."""
+    return _BOUNDS[dtype]
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What is known of each key, an array each. A time that there is none of is before all times."""
+
+    watermark: Array
+    newest: Array
+    accepted: Array
+    settled: Array
+    """How many tuples are in slices, or were."""
+    dropped: Array
+    results: Array
+    evicted: Array
+    """The number of the first slice (:class:`sash.state.lane_state.LaneState`)."""
+    direct_until: Array
+
+    @staticmethod
+    def none(dtype: Any) -> Keys:
+        """No key yet."""
+        times, counts = np.zeros(0, dtype), np.zeros(0, np.int64)
+        return Keys(times, times, counts, counts, counts, counts, counts, times)
+
+    def grown(self, size: int, dtype: Any, watermark: Any) -> Keys:
+        """With new keys, up to ``size``, and times of the given type; ``watermark`` is that of new keys."""
+        known = len(self.watermark)
+        low, high = bounds(self.watermark.dtype)
+        changes = {}
+        for each in fields(self):
+            array = getattr(self, each.name)
+            timely = each.name in ("watermark", "newest", "direct_until")
+            if timely and array.dtype != dtype:
+                below, above = bounds(dtype)
+                array = np.where(array == low, below, np.where(array == high, above, array.astype(dtype)))
+            new = np.full(size - known, bounds(dtype)[0] if timely else 0, array.dtype)
+            changes[each.name] = np.concatenate([array, new])
+        if watermark is not None:
+            changes["watermark"][known:] = bounds(dtype)[1] if watermark == math.inf else watermark
+        return altered(self, **changes)
+
+    def __len__(self) -> int:
+        return len(self.watermark)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What a window knows of each key: from when on it is there, and the last edge that tuples brought.
+
+    None: it was there from the begin; there is no edge.
+    """
+
+    since: Array | None = None
+    since_count: Array | None = None
+    edge: Array | None = None
+
+    def grown(self, size: int, dtype: Any) -> Marks:
+        """With new keys, for which it was there from the begin."""
+        low, _ = bounds(dtype)
+        return Marks(_longer(self.since, size, low), _longer(self.since_count, size, 0), _longer(self.edge, size, low))
+
+
+def _longer(array: Array | None, size: int, filling: Any) -> Array | None:
+    if array is None:
+        return None
+    dtype = np.asarray(filling).dtype
+    if array.dtype != dtype:
+        array = np.where(array == bounds(array.dtype)[0], filling, array.astype(dtype))
+    longer: Array = np.concatenate([array, np.full(size - len(array), filling, dtype)])
+    return longer

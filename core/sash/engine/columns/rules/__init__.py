@@ -1,0 +1,1 @@
+"""Rules: each knows which windows of one window type are complete, over columns."""

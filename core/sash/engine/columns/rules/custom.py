@@ -1,0 +1,116 @@
+"""The rules of users' context-free windows: their functions are asked edge by edge, and for each key."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sash.engine.columns.keys import Array
+from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
+from sash.engine.columns.table import View
+from sash.kernels.row_passes import search
+from sash.windows import ContextFree
+
+__all__ = ["FreeRule"]
+
+
+class FreeRule(Rule):
+    """A window by ``next_edge`` and ``windows``, on times or on positions."""
+
+    def __init__(self, place: int, name: str | None, window: ContextFree) -> None:
+        self.place, self.name, self.window = place, name, window
+        self.counts = window.measure == "count"
+
+    def _base(self, moment: Moment) -> Array:
+        base = moment.marks[self.name].since_count
+        return np.zeros(len(moment.after), np.int64) if base is None else base
+
+    def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
+        measure = rows.positions - self._base(moment)[rows.each_code] if self.counts else rows.times
+        for begin, end in zip(rows.begins[:-1].tolist(), rows.begins[1:].tolist(), strict=True):
+            own = measure[begin:end]
+            at = 0
+            while at < len(own):
+                at = int(np.searchsorted(own, self.window.next_edge(own[at].item())))
+                cut[begin + at : begin + min(at + 1, len(own))] = True
+
+    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+        if self.counts:
+            position = pairs.position - self._base(moment)[pairs.code]
+            before, after = (position - 1).tolist(), position.tolist()
+        else:
+            before, after = pairs.before.tolist(), pairs.after.tolist()
+        edges = map(self.window.next_edge, before)
+        return np.array([edge <= time for edge, time in zip(edges, after, strict=True)], np.bool_)
+
+    def complete(self, view: View, moment: Moment) -> Found | None:
+        found = [(key, *extent) for key in view.held.tolist() for extent in self._extents(key, view, moment)]
+        if not found:
+            return None
+        code, start, end = (np.array(list(each)) for each in zip(*found, strict=True))
+        place = np.full(len(code), self.place)
+        if not self.counts:
+            lo, hi = view.at_time(code, start), view.at_time(code, end)
+            return Found(code, place, start, end, end, lo, hi).take(hi > lo)
+        base = self._base(moment)[code]
+        lo, hi = view.at_position(code, start + base), view.at_position(code, end + base)
+        return Found(code, place, start, end, view.table.last[hi - 1], lo, hi, end + base - 1)
+
+    def _extents(self, key: int, view: View, moment: Moment) -> Iterator[tuple[Any, Any]]:
+        """The windows of a key that are complete now and hold a tuple."""
+        own = slice(view.begins[key], view.begins[key + 1])
+        if self.counts:
+            measure = view.positions[own] - self._base(moment)[key]
+            last = view.settled[key].item() - self._base(moment)[key].item() - 1
+        else:
+            measure, last = view.table.first[own], view.table.last[own][-1].item()
+        before, upto = self._moments(key, moment)
+        since = None if self.counts else moment.marks[self.name].since
+        least = -math.inf if since is None else _open(since[key], moment)
+        after = max(before, measure[0].item() - self.counts)
+        while after < upto:
+            for start, stop in self.window.windows(after, upto):
+                if start > last:
+                    return
+                at = int(np.searchsorted(measure, start))
+                if at < len(measure) and measure[at] >= stop:  # a gap: go on behind it
+                    after = measure[at].item() - self.counts
+                    break
+                if start > least:
+                    yield start, stop
+            else:
+                return
+
+    def _moments(self, key: int, moment: Moment) -> tuple[Any, Any]:
+        """The watermarks before and after; on counts, the numbers of tuples."""
+        if self.counts:
+            base = self._base(moment)[key]
+            return (
+                max(0, (moment.before.settled[key] - base).item()),
+                max(0, (moment.after.settled[key] - base).item()),
+            )
+        return _open(moment.before.watermark[key], moment), _open(moment.after.watermark[key], moment)
+
+    def needed(self, view: View, moment: Moment) -> Array:
+        needed = view.begins[:-1].copy()
+        for key in view.held.tolist():
+            _, after = self._moments(key, moment)
+            base = self._base(moment)[key].item() if self.counts else 0
+            if after == math.inf:
+                needed[key] = view.begins[key + 1]
+            elif after != -math.inf:
+                values = view.positions if self.counts else view.table.last
+                for start, _ in self.window.windows(after, math.inf):
+                    needed[key] = search(values, view.begins, np.array([key]), np.array([start + base]))[0]
+                    break
+                else:
+                    needed[key] = view.begins[key + 1]
+        return needed
+
+
+def _open(time: Any, moment: Moment) -> Any:
+    """A time as a user's function takes it."""
+    return -math.inf if time == moment.low else math.inf if time == moment.high else time.item()

@@ -1,0 +1,81 @@
+"""The rule of sessions, over columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sash.engine.columns.keys import Array
+from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
+from sash.engine.columns.table import View
+from sash.windows import Session
+
+__all__ = ["SessionRule"]
+
+
+def apart(before: Array, after: Array, gap: Any) -> Array:
+    """Whether times are at least ``gap`` apart, without an overflow."""
+    is_apart: Array = after - before >= gap if before.dtype.kind == "f" else after >= before + gap
+    return is_apart
+
+
+class SessionRule(Rule):
+    """All sessions of a lane. Slices are cut at the smallest gap; runs of them are sessions."""
+
+    def __init__(self, windows: dict[int, tuple[str | None, Session]]) -> None:
+        self.windows = windows
+        self.several = len(windows) > 1
+        self.least = min(window.number for _, window in windows.values())
+
+    def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
+        cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least)
+
+    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+        return apart(pairs.before, pairs.after, self.least)
+
+    def complete(self, view: View, moment: Moment) -> Found | None:
+        if not len(view.table):
+            return None
+        parts = [self._complete(place, view, moment) for place in self.windows]
+        return Found(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def _complete(self, place: int, view: View, moment: Moment) -> tuple[Array, ...]:
+        (name, window), table = self.windows[place], view.table
+        lo, hi = self._runs(window.number, view)
+        code, start, end = table.code[lo], table.first[lo], table.last[hi - 1] + window.number
+        fires = (end <= moment.after.watermark[code]) & (end > moment.before.watermark[code])
+        since = moment.marks[name].since
+        if since is not None:  # not even one that continues what reaches back
+            always = since[code] == moment.low
+            behind = np.where(always, start, since[code])
+            fires &= always | ((start > behind) & apart(behind, start, window.number))
+        found = (code, np.full(len(lo), place), start, end, end, lo, hi)
+        return found if fires.all() else tuple(array[fires] for array in found)
+
+    def _runs(self, gap: Any, view: View) -> tuple[Array, Array]:
+        table = view.table
+        begins = np.ones(len(table), np.bool_)
+        begins[1:] = (table.code[1:] != table.code[:-1]) | apart(table.last[:-1], table.first[1:], gap)
+        lo = np.flatnonzero(begins)
+        return lo, np.concatenate([lo[1:], [len(table)]])
+
+    def needed(self, view: View, moment: Moment) -> Array:
+        needed = view.begins[1:].copy()
+        if len(view.table):
+            for _, window in self.windows.values():
+                lo = self._open(window.number, view, moment)
+                np.minimum.at(needed, view.table.code[lo], lo)
+        return needed
+
+    def _open(self, gap: Any, view: View, moment: Moment) -> Array:
+        """The first slices of the sessions that are open."""
+        lo, hi = self._runs(gap, view)
+        code, end = view.table.code[lo], view.table.last[hi - 1] + gap
+        return np.asarray(lo[end > moment.after.watermark[code]])
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        begins = np.zeros(len(view.table), np.bool_)
+        for _, window in self.windows.values():
+            begins[self._open(window.number, view, moment)] = True
+        return begins

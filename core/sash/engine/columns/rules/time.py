@@ -1,0 +1,162 @@
+"""The rule of windows on time, over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sash.engine.columns.keys import Array
+from sash.engine.columns.moment import Found, Moment, Rule
+from sash.engine.columns.rules.periodic import Periods, numbered
+from sash.engine.columns.table import Table, View
+from sash.kernels.row_passes import search
+from sash.windows import TimeWindow
+
+__all__ = ["TimeRule"]
+
+
+class TimeRule(Rule):
+    """All windows on time of a lane, at once. Their edges are cut together with those of others, by a grid."""
+
+    def __init__(self, windows: dict[int, tuple[str | None, TimeWindow]], limit: Any, dtype: Any) -> None:
+        self.places = np.array(list(windows), np.int64)
+        self.names = [name for name, _ in windows.values()]
+        self.windows = [window for _, window in windows.values()]
+        self.periods = Periods([window.numbers for _, window in windows.values()], dtype)
+        self.limit = limit
+        self.several = len(windows) > 1
+
+    def complete(self, view: View, moment: Moment) -> Found | None:
+        keys = view.held
+        if not len(keys):
+            return None
+        if len(view.begins) == 2 and len(self.windows) < 8:
+            found = [part for which in range(len(self.windows)) for part in self._of_one_key(which, view, moment)]
+            return _found(found) if found else None
+        block = max(1, (1 << 21) // len(keys))
+        parts = [
+            part
+            for i in range(0, len(self.places), block)
+            for part in self._complete(np.arange(len(self.places))[i : i + block], keys, view, moment)
+        ]
+        return _found(parts)
+
+    def _of_one_key(self, which: int, view: View, moment: Moment) -> Iterator[tuple[Array, ...]]:
+        """The same for one window of the only key: with single numbers NumPy is slow."""
+        window, table = self.windows[which], view.table
+        oldest, newest = table.first[0].item(), table.last[-1].item()
+        before, after = moment.before.watermark[0].item(), moment.after.watermark[0].item()
+        first, last = window.first_behind(max(before, oldest)), window.index(newest)
+        if after != moment.high:
+            last = min(last, window.first_behind(after) - 1 if after != moment.low else first - 1)
+        since = moment.marks[self.names[which]].since
+        if since is not None and since[0] != moment.low:
+            first = max(first, window.index(since[0].item()) + 1)
+        if last - first >= 4 * len(table) + 64:
+            ends = np.array([first], table.first.dtype), np.array([last], table.first.dtype)
+            yield self._by_slice(which, np.zeros(1, np.int64), *ends, view)
+        elif last >= first:
+            one = np.zeros((1, 1), table.first.dtype)
+            yield self._by_number(np.array([which]), one[0].astype(np.int64), one + first, one + last - first + 1, view)
+
+    def _complete(self, which: Array, keys: Array, view: View, moment: Moment) -> list[tuple[Array, ...]]:
+        first, counts = self._numbers(which, keys, view, moment)
+        near = counts.sum(axis=0, dtype=np.float64) <= 4 * len(view.table) + 64
+        parts = []
+        if near.any():
+            parts.append(self._by_number(which[near], keys, first[:, near], counts[:, near], view))
+        # Of keys that have none, the first may be the least number that there is: nothing is taken from that.
+        some = counts > 0
+        first, last = np.where(some, first, moment.high), np.where(some, first + counts - 1, moment.low)
+        far = np.flatnonzero(~near).tolist()  # with long gaps, in which windows are empty
+        return parts + [self._by_slice(which[i], keys, first[:, i], last[:, i], view) for i in far]
+
+    def _numbers(self, which: Array, keys: Array, view: View, moment: Moment) -> tuple[Array, Array]:
+        """The first window of each key that is new and can hold a tuple; how many there are up to the last such."""
+        table, begins, periods = view.table, view.begins, self.periods.of(which)
+        oldest, newest = table.first[begins[keys]], table.last[begins[keys + 1] - 1]
+        before = np.maximum(self._legal(moment.before.watermark[keys]), oldest)
+        first = periods.first_behind(before[:, None])
+        for i in which:
+            since = moment.marks[self.names[i]].since
+            if since is not None:
+                own = self.periods.of(i)
+                at = i - which[0]
+                first[:, at] = np.maximum(first[:, at], own.index(self._legal(since[keys])) + 1)
+        watermark = moment.after.watermark[keys]
+        last = periods.index(newest[:, None])
+        closed = periods.first_behind(self._legal(watermark)[:, None]) - 1
+        last = np.where((watermark == moment.high)[:, None], last, np.minimum(last, closed))
+        return first, np.maximum(last - first + 1, 0)
+
+    def _legal(self, times: Array) -> Array:
+        return times if self.limit is None else np.clip(times, -self.limit, self.limit)
+
+    def _by_number(self, which: Array, keys: Array, first: Array, counts: Array, view: View) -> tuple[Array, ...]:
+        """Each window in turn, empty or not."""
+        at, k = numbered(first.ravel(), counts.ravel())
+        place = which[at % len(which)] if len(which) > 1 else np.full(len(at), which[0])
+        code = keys[at // len(which)]
+        periods = self.periods.of(place if len(self.places) > 1 else 0)
+        start, end = periods.start(k), periods.end(k)
+        lo, hi = view.at_time(code, start), view.at_time(code, end)
+        found = (code, self.places[place], start, end, lo, hi)
+        held = hi > lo
+        return found if held.all() else tuple(array[held] for array in found)
+
+    def _by_slice(self, which: int, keys: Array, first: Array, last: Array, view: View) -> tuple[Array, ...]:
+        """At each slice the windows that it is the first one of."""
+        table, periods = view.table, self.periods.of(which)
+        place_of = np.zeros(len(view.settled), np.int64)
+        place_of[keys] = np.arange(len(keys))
+        at = place_of[table.code]
+        index = periods.index(table.first)
+        low = np.maximum(periods.first_behind(table.first), first[at])
+        same = table.code[1:] == table.code[:-1]
+        low[1:] = np.where(same, np.maximum(low[1:], index[:-1] + 1), low[1:])
+        upto = np.minimum(index, last[at])
+        lo, k = numbered(low, np.where(upto >= low, upto - low + 1, 0))
+        code, start, end = table.code[lo], periods.start(k), periods.end(k)
+        return code, np.full(len(lo), self.places[which]), start, end, lo, view.at_time(code, end)
+
+    def needed(self, view: View, moment: Moment) -> Array:
+        watermark = moment.after.watermark
+        if len(watermark) == 1 and len(self.windows) < 8:
+            after = watermark[0].item()
+            if after in (moment.low, moment.high):
+                return view.begins[:1] if after == moment.low else view.begins[1:]
+            oldest = min(window.start(window.first_behind(after)) for window in self.windows)
+            return np.searchsorted(view.table.last, np.array([oldest], view.table.last.dtype))
+        periods, legal = self.periods, self._legal(watermark)
+        if len(periods) == 1:
+            start = periods.of(0).start(periods.of(0).first_behind(legal))
+        else:
+            block = max(1, (1 << 21) // len(watermark))
+            start = np.full(len(watermark), moment.high)
+            for i in range(0, len(periods), block):
+                part = periods.of(slice(i, i + block))
+                start = np.minimum(start, part.start(part.first_behind(legal[:, None])).min(axis=1))
+        start = np.where(watermark == moment.high, moment.high, start)
+        return search(view.table.last, view.begins, np.arange(len(watermark)), start)
+
+    def begins(self, view: View, moment: Moment) -> Array:
+        table, watermark = view.table, self._legal(moment.after.watermark)
+        begins = np.zeros(len(table), np.bool_)
+        for which in range(len(self.windows)):
+            period = self.periods.of(which)
+            index = period.index(table.first)
+            begins[1:] |= (period.start(index[1:]) > table.last[:-1]) & self._coming(which, index[1:], watermark, table)
+        return begins
+
+    def _coming(self, which: int, index: Array, watermark: Array, table: Table) -> Array:
+        """Whether the windows of slices' numbers are still to come."""
+        coming: Array = index >= self.periods.of(which).first_behind(watermark)[table.code[1:]]
+        return coming
+
+
+def _found(parts: Sequence[tuple[Array, ...]]) -> Found:
+    arrays = parts[0] if len(parts) == 1 else [np.concatenate(each) for each in zip(*parts, strict=True)]
+    code, place, start, end, lo, hi = arrays
+    return Found(code, place, start, end, end, lo, hi)

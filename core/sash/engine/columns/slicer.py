@@ -1,0 +1,218 @@
+"""From rows to slices: where they are cut, and which of them become one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sash.engine.columns.aggregates import Aggregate
+from sash.engine.columns.moment import Moment, Pairs, Rows, Rule
+from sash.engine.columns.rules.periodic import Grid
+from sash.engine.columns.table import Table, View, fold, in_pieces, merged_order, ones
+from sash.kernels.row_passes import extents, overlaps, search
+from sash.kernels.time_passes import locate
+
+__all__ = ["Slicer", "merged"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Slicer:
+    """Cuts at the edges of all windows. ``grid`` has the edges that come back at intervals, ``rules`` know the others.
+
+    ``buckets``, if given, are edges that no two tuples between them are a session's gap apart.
+    """
+
+    grid: Grid
+    rules: Sequence[Rule]
+    counting: bool
+    buckets: Grid | None = None
+
+    def sliced(self, rows: Rows, aggregates: Sequence[Aggregate], moment: Moment) -> Table:
+        """Slices of rows in order, which are cut at every edge."""
+        if any(rule.cuts_all for rule in self.rules):
+            bounds = np.arange(len(rows) + 1)
+            partials = tuple(each.form.reduce(each.input(rows.columns), bounds) for each in aggregates)
+            times = rows.times.copy()  # it is kept, and the user's may change
+            return Table(rows.each_code, times, times, ones(len(rows)), partials)
+        cut = np.zeros(len(rows), np.bool_)
+        cut[rows.begins[:-1]] = True
+        self._cut_by_grid(rows, cut)
+        for rule in self.rules:
+            rule.cut(rows, moment, cut)
+        starts = np.flatnonzero(cut)
+        bounds = np.concatenate([starts, [len(rows)]])
+        partials = tuple(each.form.reduce(each.input(rows.columns), bounds) for each in aggregates)
+        code = np.zeros(len(starts), np.int64) if rows.codes is None else rows.codes[starts]
+        return Table(code, rows.times[starts], rows.times[bounds[1:] - 1], np.diff(bounds), partials)
+
+    def _cut_by_grid(self, rows: Rows, cut: Array) -> None:
+        if not len(self.grid):
+            return
+        times, sets = rows.times, len(self.grid)
+        if rows.codes is None:
+            edges = self.grid.between(times[0], times[-1], len(times) + 1024)
+            if edges is not None:
+                cut[search(times, rows.begins, np.zeros(len(edges), np.int64), edges)] = True
+                return
+        elif sets > 2:
+            edges = self.grid.between(times.min(), times.max(), len(times))
+            if edges is not None:
+                cell = locate(edges, times)
+                cut[1:] |= cell[1:] != cell[:-1]
+                return
+        self.grid.cut(times, cut)
+
+    def scattered(
+        self,
+        codes: Array | None,
+        times: Array,
+        columns: Mapping[str, Array],
+        aggregates: Sequence[Aggregate],
+        keys: int,
+    ) -> Table | None:
+        """Slices of rows in any order; None if there would be far more cells between edges than rows."""
+        low, high, most = times.min(), times.max(), 2 * len(times) // keys + 1024 // keys
+        edges = self.grid.between(low, high, most)
+        if edges is not None and self.buckets is not None:
+            more = self.buckets.between(low, high, most)
+            edges = None if more is None else np.unique(np.concatenate([edges, more]))
+        if edges is None:
+            return None
+        slots, size = locate(edges, times) + 1, len(edges) + 1
+        if codes is not None:
+            slots += codes * size
+        first, last, count = extents(times, slots, size * keys)
+        held = np.flatnonzero(count)
+        partials = tuple(each.form.scatter(each.input(columns), slots, size * keys) for each in aggregates)
+        return Table(np.arange(size * keys) // size, first, last, count, partials).take(held)
+
+    def absorbed(
+        self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment, direct: bool
+    ) -> tuple[Table, int]:
+        """The table with further slices, which become one with those that no edge parts them from; merges it took.
+
+        Without ``direct`` they all lie behind those of the table, and are parted from one another already.
+        """
+        behind = len(moment.after) == 1 and len(table) and table.last[-1] < fresh.first[0]
+        if (behind and direct and self.buckets is None) or (not direct and self._appends(table, moment)):
+            return self._appended(table, fresh, aggregates, moment)
+        unsure = self._unsure(table, moment, len(table) + len(fresh))
+        if not direct and unsure is None and in_pieces(len(table), len(moment.after)):
+            return self._absorbed_in_pieces(table, fresh, aggregates, moment)
+        order = merged_order(table, fresh, direct)
+        joint = table.followed_by(fresh)
+        kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
+        kind[len(table) :] = 1
+        if order is not None:
+            joint, kind = joint.take(order), kind[order]
+            unsure = None if unsure is None else unsure[order]
+        doubtful = kind[1:] != kind[:-1]
+        if direct and self.buckets is not None:
+            doubtful |= kind[1:] == 1
+        if unsure is not None:
+            doubtful |= unsure[1:]
+        doubtful &= joint.code[1:] == joint.code[:-1]
+        joined = np.zeros(len(joint), np.bool_)
+        before = np.zeros(0)
+        if direct:
+            joined, before = overlaps(joint.code, joint.first, joint.last)
+        at = np.flatnonzero(doubtful) + 1
+        if len(at):
+            pairs = self._pairs(joint, at, before[at] if direct else joint.last[at - 1], moment)
+            joined[at] |= ~self._parted(pairs, moment)
+        if not joined.any():
+            return joint, 0
+        return merged(joint, np.flatnonzero(~joined), aggregates, direct)
+
+    def _absorbed_in_pieces(
+        self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
+    ) -> tuple[Table, int]:
+        """The same where only the last slice of a key and its first of a batch can become one: a copy, and O(keys)."""
+        joint, at = _by_keys(table, fresh, len(moment.after))
+        if len(at):
+            at = at[~self._parted(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
+        if not len(at):
+            return joint, 0
+        return merged(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
+
+    def _appends(self, table: Table, moment: Moment) -> bool:
+        """Whether only the last slice of the table and the first of a batch can become one."""
+        return len(moment.after) == 1 and len(table) > 0 and not self.reconsiders
+
+    def _appended(
+        self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
+    ) -> tuple[Table, int]:
+        position = moment.after.settled - fresh.count.sum()
+        pairs = Pairs(fresh.code[:1], table.last[-1:], fresh.first[:1], position)
+        if self._parted(pairs, moment)[0]:
+            return table.followed_by(fresh), 0
+        last, first = table.take(slice(-1, None)), fresh.take(slice(0, 1))
+        partials = tuple(
+            each.form.merge(a, b) for each, a, b in zip(aggregates, last.partials, first.partials, strict=True)
+        )
+        joint = Table(last.code, last.first, first.last, last.count + first.count, partials)
+        return table.take(slice(0, -1)).followed_by(joint).followed_by(fresh.take(slice(1, None))), len(aggregates)
+
+    @property
+    def reconsiders(self) -> bool:
+        """Whether there are cuts where there may turn out to be no edge."""
+        return any(rule.reconsiders for rule in self.rules)
+
+    def _unsure(self, table: Table, moment: Moment, size: int) -> Array | None:
+        if not len(table) or not self.reconsiders:
+            return None
+        keys = len(moment.after)
+        begins = table.begins(keys)
+        view = View(table, begins, moment.before.settled)
+        unsure = np.zeros(size, np.bool_)
+        for rule in self.rules:
+            if rule.reconsiders:
+                unsure[rule.unsure(view, moment)] = True
+        touched = np.zeros(keys, np.bool_)
+        if moment.rows is not None:
+            touched[moment.rows.keys] = True
+        unsure[: len(table)] &= touched[table.code]
+        return unsure
+
+    def _pairs(self, joint: Table, at: Array, before: Array, moment: Moment) -> Pairs:
+        position = np.zeros(0, np.int64)
+        if self.counting:
+            position = joint.positions_at(at, joint.begins(len(moment.after)), moment.after.settled)
+        return Pairs(joint.code[at], before, joint.first[at], position)
+
+    def _parted(self, pairs: Pairs, moment: Moment) -> Array:
+        parted = self.grid.crossed(pairs.before, pairs.after)
+        for rule in self.rules:
+            parted |= rule.parted(pairs, moment)
+        return parted
+
+
+def _by_keys(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
+    """The slices of both tables, key by key, those of the first before those of the other; and where these begin.
+
+    That is told of the keys that have slices in both.
+    """
+    old, new = table.begins(keys), fresh.begins(keys)
+    pieces = [
+        each.take(slice(begins[key], begins[key + 1]))
+        for key in range(keys)
+        for each, begins in ((table, old), (fresh, new))
+        if begins[key] < begins[key + 1]
+    ]
+    both = (np.diff(old) > 0) & (np.diff(new) > 0)
+    return Table.of_keys(pieces), (old[1:] + new[:-1])[both]
+
+
+def merged(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool = False) -> tuple[Table, int]:
+    """The table whose slices are those from each start to before the next; merges it took."""
+    bounds = np.concatenate([starts, [len(joint)]])
+    sizes = np.diff(bounds)
+    partials = tuple(fold(each.form, own, starts, sizes) for each, own in zip(aggregates, joint.partials, strict=True))
+    last = np.maximum.reduceat(joint.last, starts) if direct else joint.last[bounds[1:] - 1]
+    table = Table(joint.code[starts], joint.first[starts], last, np.add.reduceat(joint.count, starts), partials)
+    return table, (len(joint) - len(table)) * len(aggregates)

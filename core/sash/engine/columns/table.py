@@ -1,0 +1,185 @@
+"""Slices of many keys as columns, in the order of keys and of time; and how slices become one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sash.kernels.ranges.form import Partials, assign, concatenate, take
+from sash.kernels.row_passes import search
+
+__all__ = ["Table", "View", "fold", "in_pieces", "merged_order", "ones"]
+
+Array = np.ndarray[Any, Any]
+PIECE = 64
+"""Where keys have so many slices each, tables are put together of runs of slices, which are copied as one."""
+_ONE = np.ones(1, np.int64)
+
+
+def ones(size: int) -> Array:
+    """The counts of slices of one tuple each: of any number of them in 8 bytes, and not to be written to."""
+    return np.broadcast_to(_ONE, size)
+
+
+@dataclass(frozen=True)
+class Table:
+    """The slices of all keys: a slice's key, the times of its first and last tuples, how many, and its partials.
+
+    Slices of a key do not overlap. ``partials`` are those of each aggregate.
+    """
+
+    code: Array
+    first: Array
+    last: Array
+    count: Array
+    partials: tuple[Partials, ...]
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+    def take(self, which: Any) -> Table:
+        """The slices of a range, of positions or of a mask."""
+        partials = tuple(take(each, which) for each in self.partials)
+        first = self.first[which]
+        last = first if self.last is self.first else self.last[which]  # a tuple a slice
+        return Table(self.code[which], first, last, self.count[which], partials)
+
+    def followed_by(self, other: Table) -> Table:
+        """All slices of both, as they come."""
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        return Table.of([self, other])
+
+    @staticmethod
+    def of(pieces: Sequence[Table]) -> Table:
+        """All slices of some tables, at least one, as they come."""
+        return Table._of(pieces, np.concatenate([piece.code for piece in pieces]))
+
+    @staticmethod
+    def of_keys(pieces: Sequence[Table]) -> Table:
+        """The same, where the slices of a table, at least one, are all of one key."""
+        return Table._of(pieces, np.repeat([piece.code[0] for piece in pieces], [len(piece) for piece in pieces]))
+
+    @staticmethod
+    def _of(pieces: Sequence[Table], code: Array) -> Table:
+        partials = tuple(concatenate(own) for own in zip(*(piece.partials for piece in pieces), strict=True))
+        first = np.concatenate([piece.first for piece in pieces])
+        at_once = all(piece.last is piece.first for piece in pieces)
+        last = first if at_once else np.concatenate([piece.last for piece in pieces])
+        single = all(piece.single for piece in pieces)
+        count = ones(len(code)) if single else np.concatenate([piece.count for piece in pieces])
+        return Table(code, first, last, count, partials)
+
+    def begins(self, keys: int) -> Array:
+        """Where the slices of each key begin, and the end of all."""
+        if keys == 1:
+            return np.array([0, len(self)])
+        return np.searchsorted(self.code, np.arange(keys + 1))
+
+    def positions(self, begins: Array, settled: Array) -> Array:
+        """The position, among all tuples of its key, of each slice's first; ``settled``: how many are in slices."""
+        if self.single:
+            if len(begins) == 2:
+                return np.arange(settled[0] - len(self), settled[0])
+            return np.asarray(np.arange(len(self)) + np.repeat(settled - begins[1:], np.diff(begins)))
+        upto = np.cumsum(self.count)
+        if len(begins) == 2:
+            return np.asarray(upto - self.count + (settled[0] - upto[-1]))
+        ends = np.concatenate([[0], upto])[begins]
+        return np.asarray(upto - self.count + (settled - ends[1:])[self.code])
+
+    def positions_at(self, at: Array, begins: Array, settled: Array) -> Array:
+        """:meth:`positions` of a few."""
+        if not self.single:
+            return self.positions(begins, settled)[at]
+        code = self.code[at]
+        return np.asarray(at + (settled - begins[1:])[code])
+
+    @cached_property
+    def single(self) -> bool:
+        """Whether all slices are of one tuple. O(1) where they are :func:`ones`."""
+        return self.count.strides == (0,) or int(self.count.sum()) == len(self)
+
+
+@dataclass(frozen=True)
+class View:
+    """A table with what looking things up in it needs."""
+
+    table: Table
+    begins: Array
+    settled: Array
+
+    @cached_property
+    def positions(self) -> Array:
+        """The position of each slice's first tuple."""
+        return self.table.positions(self.begins, self.settled)
+
+    def at_time(self, codes: Array, times: Array) -> Array:
+        """The first slice of a key that begins at or behind a time."""
+        return search(self.table.first, self.begins, codes, times)
+
+    def at_position(self, codes: Array, positions: Array) -> Array:
+        """The first slice of a key that begins at or behind a position."""
+        if not self.table.single:
+            return search(self.positions, self.begins, np.ascontiguousarray(codes), positions)
+        shift = self.begins[1:] - self.settled  # so far apart are slices and positions
+        if len(shift) == 1:
+            return np.asarray(np.clip(positions + shift[0], *self.begins))
+        return np.asarray(np.clip(positions + shift[codes], self.begins[codes], self.begins[codes + 1]))
+
+    @property
+    def held(self) -> Array:
+        """The keys that have slices."""
+        if len(self.begins) == 2:
+            return np.zeros(int(self.begins[1] > 0), np.int64)
+        return np.flatnonzero(self.begins[1:] > self.begins[:-1])
+
+
+def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials:
+    """For each run of ``sizes[i]`` partials from ``starts[i]`` on, all of them merged in order: in log₂ size rounds."""
+    result = take(partials, starts)
+    places = np.flatnonzero(sizes > 1)
+    if not len(places):
+        return result
+    if len(places) == 1 and sizes[places[0]] == 2:
+        at = int(starts[places[0]])
+        assign(result, places, form.merge(take(partials, slice(at, at + 1)), take(partials, slice(at + 1, at + 2))))
+        return result
+    starts, sizes = starts[places], sizes[places]
+    while True:
+        which = np.repeat(np.arange(len(sizes)), sizes)
+        begins = np.cumsum(sizes) - sizes
+        rank = np.arange(len(which)) - begins[which]
+        source = starts[which] + rank
+        left = rank % 2 == 0
+        paired = left & (rank + 1 < sizes[which])
+        merged = form.merge(take(partials, source[paired]), take(partials, source[paired] + 1))
+        partials = take(partials, source[left])
+        assign(partials, paired[left], merged)
+        sizes = (sizes + 1) // 2
+        starts = np.cumsum(sizes) - sizes
+        if (sizes == 1).all():
+            break
+    assign(result, places, partials)
+    return result
+
+
+def in_pieces(slices: int, keys: int) -> bool:
+    """Whether the slices of each of so many keys are worth to be copied as one."""
+    return slices >= PIECE * keys
+
+
+def merged_order(table: Table, fresh: Table, by_time: bool) -> Array | None:
+    """The order that has the slices of both by key and time; None: they have it, one table behind the other."""
+    if not len(table) or not len(fresh):
+        return None
+    code = np.concatenate([table.code, fresh.code])
+    if by_time:
+        if (table.code[-1], table.last[-1]) < (fresh.code[0], fresh.first[0]):
+            return None
+        return np.asarray(np.lexsort((np.concatenate([table.first, fresh.first]), code)))
+    return None if table.code[-1] <= fresh.code[0] else np.argsort(code, kind="stable")

@@ -1,0 +1,154 @@
+"""The decision trees of general stream slicing (figures 4 to 6): what a workload asks of the slices.
+
+    Must tuples be kept?  (figure 4)                     Are slices split?  (figure 5)
+      in order ──── forward context aware? ── yes: keep    in order ──── forward context aware? ── yes: split
+        │                     └ no: drop                     │                     └ no: never
+      out of order ─ not commutative? ─────── yes: keep    out of order ─ context aware, no session? ─ yes: split
+              ├───── context aware, no session? yes: keep          └ no: never
+              ├───── on counts? ───────────── yes: keep
+              └ no: drop                                  How do tuples leave a slice?  (figure 6)
+                                                            on counts and out of order?
+                                                              no: never;  invertible: invert;  else: recompute
+
+One thing is done better than the trees ask: a tuple that must be kept because of disorder waits, outside of any slice,
+until the watermark has reached it. Then its place is settled, it is sliced in order, and unless results can still be
+corrected (``allowed_lateness``) it is dropped. So slices hold tuples only for as long as they are late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+from sash.aggregations.base import Aggregation
+from sash.query import Query
+from sash.query.lanes import Lane
+from sash.windows import ContextAware, ContextFree, Last, Punctuated, Session, While, Window
+
+__all__ = ["Class", "Decisions", "Removal", "class_of", "decide", "on_counts", "unsupported"]
+
+
+class Class(Enum):
+    """How much of the stream a window's edges depend on."""
+
+    CF = "context free"
+    FCF = "forward context free"
+    FCA = "forward context aware"
+
+
+class Removal(Enum):
+    """How a tuple leaves a slice."""
+
+    NEVER = "never"
+    INVERT = "by invert"
+    RECOMPUTE = "by recomputing the slice"
+
+
+def on_counts(window: Window) -> bool:
+    """Whether a window's edges are positions: then a late tuple shifts all that follow it."""
+    return isinstance(window, Last) or (isinstance(window, ContextFree) and window.measure == "count")
+
+
+def class_of(window: Window, arrival: bool) -> Class:
+    """The class of a window; ``arrival``: in the order of arrival, where a count is as good as a time."""
+    if isinstance(window, Last) or (isinstance(window, ContextAware) and window.forward):
+        return Class.FCA
+    if isinstance(window, While):
+        return Class.FCF
+    if isinstance(window, ContextFree) and (arrival or window.measure == "time"):
+        return Class.CF
+    return Class.FCF
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What follows from a workload."""
+
+    in_order: bool
+    """No tuple ever comes before another that was there first."""
+    keeps: bool
+    """Figure 4: tuples are kept, at least until they are settled."""
+    why: str
+    splits: bool
+    """Figure 5."""
+    removal: tuple[Removal, ...]
+    """Figure 6, for each aggregate."""
+    forward: bool
+    """A window is forward context aware: slices keep their tuples, even in order."""
+    revises: bool
+    """Results can be corrected: slices can change after they were used."""
+
+    @property
+    def buffered(self) -> bool:
+        """Tuples wait until they are settled."""
+        return self.keeps and not self.in_order
+
+    @property
+    def slices_keep(self) -> bool:
+        """Slices hold their tuples too, as long as they can change or be split."""
+        return self.keeps and (self.forward or self.revises)
+
+
+def decide(query: Query, lane: Lane, own_watermark: bool = True) -> Decisions:
+    """The decisions for one lane of a query. Without its own watermark an operator cannot know that nothing is late."""
+    windows = [query.named[name] for name in lane.names]
+    arrival = lane.order is None
+    in_order = arrival or (own_watermark and not lane.delay and not lane.lateness)
+    forward = any(class_of(window, arrival) is Class.FCA for window in windows)
+    keeps, why = _keeps(in_order, forward, windows, query.aggregates.values(), arrival)
+    shifts = not in_order and any(map(on_counts, windows))
+    return Decisions(
+        in_order,
+        keeps,
+        why,
+        forward if in_order else any(map(_context_aware, windows)),
+        tuple(_removal(aggregation, shifts) for aggregation in query.aggregates.values()),
+        forward,
+        bool(lane.lateness),
+    )
+
+
+def _keeps(
+    in_order: bool, forward: bool, windows: list[Window], aggregations: Iterable[Aggregation], arrival: bool
+) -> tuple[bool, str]:
+    """Figure 4."""
+    if forward:
+        return True, "a window is forward context aware: where it begins is known only afterwards"
+    if in_order:
+        return False, "tuples come in order"
+    for aggregation in aggregations:
+        if not aggregation.commutative:
+            return True, f"{aggregation!r} is not commutative, and tuples may come out of order"
+    for window in windows:
+        if _context_aware(window):
+            return True, f"the edges of {window} depend on tuples that may come out of order"
+        if on_counts(window):
+            return True, f"{window} counts tuples that may come out of order"
+    return False, "context free windows or sessions, and all aggregates are commutative"
+
+
+def _context_aware(window: Window) -> bool:
+    return isinstance(window, ContextAware | Last) and not isinstance(window, Session)
+
+
+def _removal(aggregation: Aggregation, shifts: bool) -> Removal:
+    """Figure 6. A tuple leaves at the young end: what is not commutative can be inverted only at the other."""
+    if not shifts:
+        return Removal.NEVER
+    return Removal.INVERT if aggregation.invertible and aggregation.commutative else Removal.RECOMPUTE
+
+
+def unsupported(query: Query, lane: Lane) -> str | None:
+    """Why a lane cannot be run by columns; None: it can."""
+    if lane.lateness:
+        return "results can be corrected (allowed_lateness)"
+    if query.algorithm.lower() not in ("auto", "sba", "pba"):
+        return f"algorithm {query.algorithm!r} runs row by row"
+    for name in lane.names:
+        window = query.named[name]
+        if isinstance(window, While):
+            return f"{window}, which is asked at each tuple"
+        if isinstance(window, ContextAware) and not isinstance(window, Punctuated):
+            return f"{window} is told of each tuple"
+    return None

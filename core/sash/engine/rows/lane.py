@@ -1,0 +1,379 @@
+"""The row engine: one key's tuples through one lane, one at a time. All kinds of windows, disorder and corrections.
+
+tuple --> waits until settled? --> slicer: cuts --> slice manager: update, merge, split, shift
+                                                        |
+result rows <-- window manager: which windows are complete, or changed <-- store: what slices add up to
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from itertools import chain
+from typing import Any
+
+from sash.engine.coarsening import coarsen, next_coarsening
+from sash.engine.decisions import Decisions
+from sash.engine.rows import state as rowstate
+from sash.engine.rows.aggregate_store import Store
+from sash.engine.rows.bundle import Bundle, Values
+from sash.engine.rows.count_fast_path import Steady
+from sash.engine.rows.slicer import Slicer
+from sash.engine.rows.slices import Slice, put_back_end
+from sash.engine.rows.timers import reach
+from sash.engine.rows.totals import Totals
+from sash.engine.rows.watches.all import Watches
+from sash.engine.rows.watches.base import Closing, Result
+from sash.query import Query
+from sash.query.lanes import Lane
+from sash.state.lane_state import LaneState, WindowState, next_block
+
+__all__ = ["Result", "RowLane"]
+
+
+class RowLane:
+    """One lane of one key. ``store`` makes its aggregate store; ``own_watermark``: tuples move the watermark.
+
+    All or nothing: :meth:`mark` begins a call, :meth:`take` and :meth:`move` are what it does, and :meth:`undo` rolls
+    it back, wherever an exception interrupts it. A mark costs O(1), and what a call notes O(what it changes); only an
+    undo costs O(state), for it rebuilds all that is derived.
+    """
+
+    def __init__(
+        self,
+        query: Query,
+        lane: Lane,
+        decisions: Decisions,
+        store: Callable[[Bundle], Store],
+        own_watermark: bool = True,
+    ) -> None:
+        self.lane = lane
+        self.decisions = decisions
+        self.query = query
+        self._make_store = store
+        self._own = own_watermark
+        self.bundle = Bundle(query)
+        self._merging, self._lift, self._combine = self.bundle.merging, self.bundle.lift, self.bundle.combine
+        self._by_arrival = lane.order is None
+        self.slicer = Slicer(lane, decisions, self.bundle, query.values)
+        self.watermark: Any = None
+        self.late_dropped = self.late_corrected = self.results = 0
+        self._numbered = 0  # of the first slice
+        self._evict_at = self._next_eviction(0)
+        self._coarsen_at = next_coarsening(0)
+        self._states = {name: WindowState() for name in lane.names}
+        self._undoing = False
+        self.prepare()
+        self.mark()
+
+    def prepare(self) -> None:
+        """All that is derived from state: watches, clocks, the store."""
+        slicer, decisions = self.slicer, self.decisions
+        self.watches = Watches(
+            self.lane,
+            self.query.named,
+            self._states,
+            slicer.slices,
+            self.watermark,
+            slicer.settled,
+            decisions.revises,
+        )
+        slicer.watch(self.watches)
+        self.totals = Totals(slicer.slices, self._make_store(self.bundle))
+        self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
+        self._open: Slice | None = None
+        self._lag = self.lane.delay if self._own else None
+        if self._by_arrival:
+            self._lag = -1
+        self._steady = Steady.of(self)
+        self.reach = max(reach(self.query.named[name]) for name in self.lane.names)
+
+    @property
+    def newest(self) -> Any:
+        return self.slicer.newest
+
+    @property
+    def slices_held(self) -> int:
+        return len(self.slicer.slices.all)
+
+    @property
+    def tuples_held(self) -> int:
+        kept = (piece.tuples for piece in self.slicer.slices.all)
+        return len(self.slicer.pending) + sum(len(tuples) for tuples in kept if tuples is not None)
+
+    @property
+    def merges(self) -> int:
+        return self.bundle.merging.merges
+
+    # all or nothing
+
+    def mark(self) -> None:
+        """Begin a call: from now on, :meth:`undo` comes back to here."""
+        slicer = self.slicer
+        slicer.slices.journal = None
+        if slicer.settling:
+            slicer.settling = []
+        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
+
+    def undo(self) -> None:
+        """Take back all since :meth:`mark`. If this is interrupted itself, call it again before anything else."""
+        slicer = self.slicer
+        if slicer.slices.journal is not None:
+            self._undoing = True
+        slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges = self.marked
+        if self._undoing:  # else nothing else has changed
+            slicer.slices.roll_back(self)
+            slicer.wait_again()
+            self._save_edges()
+            self.prepare()
+            self._undoing = False
+
+    def process(self, time: Any, values: Values) -> list[Result] | None:
+        """:meth:`take` as a call of its own."""
+        slicer, opened, steady = self.slicer, self._open, self._steady  # mark and take written out, for speed
+        slicer.slices.journal = None
+        if slicer.settling:
+            slicer.settling = []
+        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
+        try:
+            if self._by_arrival:
+                time = slicer.accepted
+            if opened is not None and self._takes(opened, time, values):
+                return []
+            if steady is not None and (found := steady.take(self, values)) is not None:
+                return found
+            return self._take_other(time, values)
+        except BaseException:
+            self.undo()
+            raise
+
+    def advance(self, watermark: Any) -> list[Result]:
+        """:meth:`move` as a call of its own."""
+        self.mark()
+        try:
+            return self.move(watermark)
+        except BaseException:
+            self.undo()
+            raise
+
+    # tuples
+
+    def take(self, time: Any, values: Values) -> list[Result] | None:
+        """Take a tuple; the results that it brings. None: it is too late, and dropped."""
+        opened, steady = self._open, self._steady
+        if self._by_arrival:
+            time = self.slicer.accepted
+        if opened is not None and self._takes(opened, time, values):
+            return []
+        if steady is not None and (found := steady.take(self, values)) is not None:
+            return found
+        return self._take_other(time, values)
+
+    def _take_other(self, time: Any, values: Values) -> list[Result] | None:
+        """Take a tuple of any kind."""
+        slicer = self.slicer
+        late = self.watermark is not None and time < self.watermark
+        if late and time < self.watermark - self.lane.lateness:
+            slicer.slices.journal = (slicer.slices.journal, "late_dropped", self.late_dropped)
+            self.late_dropped += 1
+            return None
+        partial = self.bundle.lift(values)
+        slicer.slices.journal = (slicer.slices.journal, "late_corrected", self.late_corrected)
+        position = slicer.accept(time, values, partial, late)
+        corrected = iter(()) if position is None else self.watches.touched(time, position, self.watermark)
+        results = self._advance(self._next_watermark(time), corrected)
+        self.late_corrected += late
+        self._commit()
+        return results
+
+    # the most common cases, apart for speed, complete nothing: a tuple goes to the end of the last slice, among the
+    # tuples of a slice where order does not matter, or begins a slice behind all others
+
+    def _look_out(self) -> None:
+        """See up to when tuples are of the most common cases; the last slice is ``_open`` then, else None."""
+        slicer, watches = self.slicer, self.watches
+        pieces = slicer.slices.all
+        plain = bool(pieces) and not (watches.edged or slicer.pending or self.decisions.buffered)
+        self._open = pieces[-1] if plain and pieces[-1].tuples is None and self.watermark is not None else None
+        if self._open is not None:
+            self._quiet_until = watches.next_time
+            self._count_until = watches.next_count(slicer.accepted)
+
+    def _takes(self, piece: Slice, time: Any, values: Values) -> bool:
+        """Take a tuple if it is of those cases."""
+        watches, watermark = self.watches, self.watermark
+        if time < watermark or (watches.since is not None and time <= watches.since):
+            return False
+        slicer, last = self.slicer, piece.last
+        if time < last:
+            inside = None if watches.on_positions else slicer.around(time)
+            if inside is None:
+                return False
+            self._add(inside, values)
+            return True
+        reached = watermark if self._lag is None else time - self._lag
+        if reached >= self._quiet_until or slicer.accepted >= self._count_until:
+            return False
+        begins = time >= piece.end or time - last >= watches.gap
+        if not begins:  # as _add does, written out for speed
+            slices, was, count = slicer.slices, piece.partial, piece.count
+            merged = self._combine(was, self._lift(values))
+            slices.journal = (slices.journal, put_back_end, piece, was, count, last)
+            slices.changed[piece.key] = piece
+            piece.partial, piece.count, piece.last = merged, count + 1, time
+            slicer.accepted += 1
+        elif self._begins:
+            self._open = slicer.begin_with(time, self.bundle.lift(values))
+        else:
+            return False
+        slicer.newest = time
+        if reached > watermark:
+            self.watermark = reached
+        if begins and len(slicer.slices.all) > self._evict_at:
+            self._evict()
+        return True
+
+    def _add(self, piece: Slice, values: Values) -> None:
+        slicer, slices, was = self.slicer, self.slicer.slices, piece.partial
+        merged = self._combine(was, self._lift(values))
+        slices.journal = (slices.journal, put_back_end, piece, was, piece.count, piece.last)
+        slices.changed[piece.key] = piece
+        piece.partial = merged
+        piece.count += 1
+        slicer.accepted += 1
+
+    def _next_watermark(self, time: Any) -> Any:
+        if self._by_arrival:
+            return time + 1
+        if not self._own:
+            return self.watermark
+        watermark = time - self.lane.delay
+        return watermark if self.watermark is None else max(self.watermark, watermark)
+
+    def move(self, watermark: Any) -> list[Result]:
+        """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
+        if self.watermark is not None and watermark <= self.watermark:
+            return []
+        if self._open is not None and watermark < self._quiet_until:
+            self.watermark = watermark
+            return []
+        self.slicer.slices.touch()
+        results = self._advance(watermark, iter(()))
+        self._commit()
+        return results
+
+    def _advance(self, upto: Any, corrected: Iterator[Closing]) -> list[Result]:
+        if upto is None:
+            return []
+        slicer = self.slicer
+        if slicer.pending:
+            slicer.settle(upto)
+        results = self._results(chain(corrected, self.watches.complete(self.watermark, upto, slicer.settled)))
+        self.watermark = upto
+        return results
+
+    def _results(self, closings: Iterator[Closing]) -> list[Result]:
+        """Closings as results, in their order. Totals are taken at once: a later split would number slices anew."""
+        total, lower = self.totals.of, self.bundle.lower
+        found = [(closing, lower(total(closing))) for closing in closings]
+        if len(found) > 1:
+            found.sort(key=lambda each: each[0][:5])
+        self.results += len(found)
+        return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in found]
+
+    def _commit(self) -> None:
+        slices = self.slicer.slices
+        if self.decisions.in_order:
+            self.totals.settle()
+        if len(slices.all) > self._evict_at and self.watermark is not None:
+            self._evict()
+        self._look_out()
+
+    def _evict(self) -> None:
+        """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
+        horizon, slices = self.watermark - self.lane.lateness, self.slicer.slices
+        slices.journal = ((slices.journal, "_numbered", self._numbered), "_evict_at", self._evict_at)
+        pieces = slices.all
+        at = min((watch.keep_from(horizon) for watch in self.watches.all), default=len(pieces))
+        at = min(at, len(pieces) - 1)  # the last one is still open
+        for watch in self.watches.all:
+            watch.forget(horizon)
+        if at > 0:
+            self.totals.evict(at)
+            self._numbered += at
+        self.slicer.drop_tuples(horizon)
+        if len(pieces) >= self._coarsen_at and len(self.watches.all) > 1 and horizon != math.inf:
+            self._coarsen(horizon)
+        self._evict_at = self._next_eviction(self.slices_held)
+
+    def _coarsen(self, horizon: Any) -> None:
+        """Merge old slices between which no window begins that is still to be emitted or corrected."""
+        slices = self.slicer.slices
+        merged = coarsen(slices.all, self.watches.all, self.slicer.closed(horizon), horizon, self.bundle)
+        if len(merged) < len(slices.all):
+            self._numbered = next_block(self._numbered, len(slices.all))
+            slices.replace(merged)
+            self._save_edges()
+            slices.journal = (slices.journal, "watches", self.watches)  # whose edges the journal knows
+            self.prepare()
+        slices.journal = (slices.journal, "_coarsen_at", self._coarsen_at)
+        self._coarsen_at = next_coarsening(len(merged))
+
+    def _next_eviction(self, held: int) -> int:
+        """How many slices there have to be before some are dropped.
+
+        Not one by one, for each window is asked what it needs; nor so many that a tuple waits.
+        """
+        return held + max(64, held // 64, len(self.lane.names))
+
+    # state
+
+    def dump(self) -> LaneState:
+        """The state, of which all else is derived."""
+        self._save_edges()
+        slicer = self.slicer
+        horizon = None if self.watermark is None else self.watermark - self.lane.lateness
+        return LaneState(
+            self.watermark,
+            slicer.newest,
+            slicer.accepted,
+            rowstate.table_of(slicer.slices, self.bundle),
+            rowstate.waiting(slicer),
+            rowstate.windows_of(self._states, self.lane.names),
+            slicer.direct_until,
+            slicer.final(self.watermark, horizon),
+            self._numbered,
+            self.late_dropped,
+            self.late_corrected,
+            self.results,
+            self.merges,
+        )
+
+    def _save_edges(self) -> None:
+        for watch in self.watches.edged:
+            watch.state.edges = list(watch.edges)
+
+    def load(self, state: LaneState) -> None:
+        """Go on from a state."""
+        self.watermark = state.watermark
+        self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
+        self.results, self.bundle.merging.merges = state.results, state.merges
+        self._numbered = state.numbered
+        self._states = rowstate.windows_of(state.windows, self.lane.names)
+        slicer = self.slicer
+        rowstate.fill(slicer, state, self.bundle)
+        pieces = slicer.slices.all
+        self._evict_at = self._next_eviction(len(pieces))
+        self._coarsen_at = 0  # reading has cost as much as looking at all slices does
+        self.prepare()
+        for piece in pieces:
+            piece.end = self.watches.time_clock.next(piece.first)
+            piece.counted = self.watches.count_clock.next(piece.position - 1) == piece.position
+        if self.decisions.slices_keep and any(piece.tuples is None for piece in pieces[-1:]):
+            slicer.begin_slice()  # it could not be split
+        if slicer.pending and not self.decisions.buffered:
+            slicer.place_pending()
+
+    def begin_slice(self) -> None:
+        """Let the next tuple begin a slice: a window has come that does not know those before."""
+        self.slicer.begin_slice()

@@ -1,0 +1,289 @@
+"""The stream slicer and the slice manager: where a tuple goes, and what that does to the slices.
+
+A tuple goes to the end of the last slice or begins another, goes into the slice that its time belongs to, or waits,
+outside of any slice, until the watermark has settled its place.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
+from typing import Any
+
+from sash.engine.decisions import Decisions
+from sash.engine.rows.bundle import Bundle, Values
+from sash.engine.rows.slices import Slice, Slices, cut
+from sash.engine.rows.watches.all import Watches
+from sash.query.lanes import Lane
+from sash.state.lane_state import Tuple
+
+__all__ = ["Slicer"]
+
+
+class Slicer:
+    """Cuts one lane's tuples into slices. ``watches`` tell it where edges are; they are given by :meth:`watch`."""
+
+    watches: Watches
+
+    def __init__(self, lane: Lane, decisions: Decisions, bundle: Bundle, columns: tuple[str, ...]) -> None:
+        self._bundle = bundle
+        self._decisions = decisions
+        self._places = {column: i for i, column in enumerate(columns)}
+        self._ordered = lane.order is not None
+        self.slices = Slices(bundle)
+        self.pending: list[tuple[Any, int, Values]] = []
+        self.settling: list[tuple[Any, int, Values]] = []  # those that the current call has taken out of pending
+        self.accepted = 0
+        self.newest: Any = None
+        self.direct_until: Any = None
+        self._tips = False  # whether tuples of the newest time are apart, in case that an edge comes to lie there
+
+    def watch(self, watches: Watches) -> None:
+        """Cut at the edges of these windows from now on."""
+        self.watches = watches
+        self._tips = bool(watches.edged) and self._ordered
+
+    @property
+    def settled(self) -> int:
+        """How many tuples have their place: the position of the next one."""
+        return self.accepted - len(self.pending)
+
+    def accept(self, time: Any, values: Values, partial: Any, late: bool) -> int | None:
+        """Put a tuple where it belongs; its position if it is late, and so may correct windows."""
+        newest = self.newest
+        self.accepted += 1
+        self.newest = time if newest is None else max(newest, time)
+        if self.watches.added:
+            self.watches.count_one_before(time)
+        direct = self.direct_until is not None and time <= self.direct_until
+        if self._decisions.buffered and not direct:
+            if not late:
+                heappush(self.pending, (time, self.accepted, values))
+                return None
+            position = self._insert(time, values, partial)
+        elif self._decisions.in_order or newest is None or (time >= newest and not self.pending):
+            position = self.settled - 1
+            self._observe(time, values)
+            self._append(time, values, partial, position)
+        else:
+            position = self._place(time, values, partial)
+        return position if late else None
+
+    # tuples that wait
+
+    def settle(self, upto: Any) -> None:
+        """Slice the waiting tuples that have their place."""
+        pending = self.pending
+        while pending and pending[0][0] <= upto:
+            self.settling.append(pending[0])
+            time, _, values = heappop(pending)
+            self._observe(time, values)
+            self._append(time, values, self._bundle.lift(values), self.settled - 1)
+
+    def wait_again(self) -> None:
+        """Let the tuples wait that waited before the current call, when ``accepted`` is what it was then."""
+        if self.pending or self.settling:
+            waiting = {entry[1]: entry for entry in (*self.settling, *self.pending) if entry[1] <= self.accepted}
+            self.pending = list(waiting.values())
+            heapify(self.pending)
+            self.settling = []
+
+    def place_pending(self) -> None:
+        """Windows that made tuples wait are gone: put them into their slices."""
+        waiting, self.pending = sorted(self.pending), []
+        for time, _, values in waiting:
+            self._place(time, values, self._bundle.lift(values))
+
+    # in order
+
+    def _append(self, time: Any, values: Values, partial: Any, position: int) -> None:
+        """Slice a tuple behind all others."""
+        slices, pieces, watches = self.slices, self.slices.all, self.watches
+        edge = any(watch.has_edge(pieces[-1].last if pieces else time, time) for watch in watches.edged)
+        counted = bool(watches.counts) and position == watches.count_clock.next(position - 1)
+        apart = False
+        if pieces:
+            last = pieces[-1]
+            # One from before tuples were kept must not take more: they could not be split off.
+            apart = self._decisions.slices_keep and last.tuples is None
+            edge = edge or time >= last.end or time - last.last >= watches.gap
+            if self._tips and time == last.last:
+                edge = False  # an edge at a time is before all tuples of that time
+            if not counted and not edge and not apart and (not self._tips or time == last.last):
+                slices.add_last(last, time, partial, values)
+                return
+            if self._tips and time > last.last and not last.edge and not last.counted:
+                self._merge_tip()
+        kept = [(time, values)] if self._decisions.slices_keep else None
+        made = slices.insert(len(pieces), time, position, partial, watches.time_clock.next(time), kept)
+        made.edge, made.counted = edge or apart, counted
+
+    def _merge_tip(self) -> None:
+        """No edge came to lie before the tuples of the newest time: they need not be apart any more."""
+        tip = len(self.slices.all) - 1
+        if tip - 1 >= max(self.slices.sealed, 0):
+            self.slices.merge(tip - 1)
+
+    def _observe(self, time: Any, values: Values) -> None:
+        """Tell context aware windows of a tuple, before it is sliced."""
+        for watch in self.watches.edged:
+            row = {column: values[self._places[column]] for column in watch.window.columns}
+            for new in watch.observe(time, row):
+                if new > time or (new < time and not watch.window.forward):
+                    raise ValueError(
+                        f"{watch.window} put an edge at {new!r} when told of a tuple at {time!r}: edges are put at the "
+                        "tuple, or, with forward = True, before it"
+                    )
+                if watch.begun_after(new):
+                    self._split_time(new)
+
+    def _split_time(self, time: Any) -> None:
+        """Have slices apart at an edge that has come behind tuples."""
+        slices = self.slices
+        at = slices.begin(time)
+        if at and slices.all[at - 1].last >= time:
+            tuples = slices.all[at - 1].tuples
+            assert tuples is not None
+            slices.split(at - 1, sum(kept[0] < time for kept in tuples))
+        if at < len(slices.all):
+            slices.all[at].edge = True
+
+    # out of order
+
+    def _place(self, time: Any, values: Values, partial: Any) -> int:
+        """Put a tuple straight into its slice, wherever that is; its position."""
+        slices, pieces, watches = self.slices, self.slices.all, self.watches
+        at = slices.covering(time)
+        end = pieces[at].end if at >= 0 and time < pieces[at].end else watches.time_clock.next(time)
+        after = at + 1
+        fits_next = after < len(pieces) and pieces[after].first < end and pieces[after].first - time < watches.gap
+        position = pieces[after].position if after < len(pieces) else self.settled - 1
+        if self._fits(at, time):
+            slices.add(pieces[at], time, partial, values)
+            if fits_next and watches.gap < math.inf:
+                slices.merge(at)
+        elif fits_next:
+            slices.add(pieces[after], time, partial, values)
+        else:
+            slices.insert(after, time, position, partial, end, None)
+        if watches.on_positions:
+            slices.move_positions(slices.covering(time) + 1)
+        for watch in watches.sessions:
+            watch.look_again(time)
+        return position
+
+    def _fits(self, at: int, time: Any) -> bool:
+        """Whether a tuple belongs to slice ``at``, the last that does not begin behind it."""
+        piece = self.slices.all[at] if at >= 0 else None
+        return piece is not None and bool(time < piece.end and time - piece.last < self.watches.gap)
+
+    def _insert(self, time: Any, values: Values, partial: Any) -> int:
+        """Put a late tuple among settled ones, which their slices hold; its position."""
+        slices, watches = self.slices, self.watches
+        self._observe(time, values)
+        at = slices.covering(time)
+        if watches.edged or not self._fits(at, time):
+            return self._slice_anew(max(at, 0), time, values)
+        piece = slices.all[at]
+        position = piece.position + bisect_right(piece.tuples or (), time, key=itemgetter(0))
+        slices.add(piece, time, partial, values)
+        slices.move_positions(at + 1)
+        if watches.counts:
+            self._shift(at)
+        for watch in watches.sessions:
+            watch.look_again()
+        return position
+
+    def _shift(self, at: int) -> None:
+        """A tuple has come into slice ``at``: every edge on counts behind it moves one tuple to the left."""
+        slices, pieces, watches = self.slices, self.slices.all, self.watches
+        counted = {piece.key for piece in pieces[at + 1 :] if piece.counted}
+        slices.note_counted()
+        for piece in pieces[at + 1 :]:
+            piece.counted = False
+        watches.look_at_counts()
+        edge = watches.count_clock.next(pieces[at].position)
+        while edge < self.settled:
+            number = slices.at(edge)
+            behind = pieces[number] if number < len(pieces) else None
+            moves = behind is not None and behind.position == edge + 1 and behind.key in counted
+            if moves and not pieces[number].edge and pieces[number - 1].count > 1:
+                slices.shift(number - 1)
+            else:
+                slices.split_at(edge)
+            pieces[number].counted = True
+            edge = watches.count_clock.next(edge)
+
+    def _slice_anew(self, at: int, time: Any, values: Values) -> int:
+        """Slice the tuples from slice ``at`` on again, a new one among them; its position."""
+        slices = self.slices
+        while at < len(slices.all) and slices.all[at].tuples is None:
+            at += 1  # from before tuples were kept: it ends where they begin
+        begin = slices.all[at].position if at < len(slices.all) else self.settled - 1
+        tuples = slices.cut_off(at)
+        place = bisect_right(tuples, time, key=itemgetter(0))
+        tuples.insert(place, (time, values))
+        self._append_all(tuples, begin)
+        return begin + place
+
+    def _append_all(self, tuples: list[Tuple], begin: int) -> None:
+        self.watches.look_at_counts()
+        for place, (time, values) in enumerate(tuples):
+            self._append(time, values, self._bundle.lift(values), begin + place)
+        for watch in self.watches.sessions:
+            watch.look_again()
+
+    def begin_with(self, time: Any, partial: Any) -> Slice:
+        """A slice behind all others of one tuple, at which no edge is but of windows on time."""
+        slices, pieces = self.slices, self.slices.all
+        slices.journal = (slices.journal, cut, pieces, len(pieces))
+        end = self.watches.time_clock.next(time)
+        made = Slice(slices.next_key(), time, self.accepted, partial, end, None)
+        made.edge = True
+        pieces.append(made)
+        slices.changed[made.key] = made
+        self.accepted += 1
+        return made
+
+    # what can change no more
+
+    def begin_slice(self) -> None:
+        """Let the next tuple begin a slice: a window has come that does not know those before."""
+        for piece in self.slices.all[-1:]:
+            piece.end = min(piece.end, piece.last)
+
+    def final(self, watermark: Any, horizon: Any) -> int:
+        """How many of the oldest slices can change no more, if nothing before ``horizon`` comes."""
+        pieces, decisions = self.slices.all, self._decisions
+        if decisions.forward or watermark is None or not pieces:
+            return 0
+        if decisions.in_order or (decisions.buffered and not decisions.revises):
+            return max(len(pieces) - 1 - self._tips, 0)
+        at = max(self.slices.covering(horizon), 0)
+        gap = self.watches.gap
+        while at and (pieces[at - 1].end > horizon or pieces[at - 1].last + gap > horizon > -math.inf):
+            at -= 1
+        return at
+
+    def drop_tuples(self, horizon: Any) -> None:
+        """Keep no tuples of slices before ``horizon``: nothing comes to lie among them any more."""
+        if not self._decisions.slices_keep or self._decisions.forward:
+            return
+        closed = self.slices.all[: self.closed(horizon)]
+        self.slices.drop_tuples([piece for piece in closed if piece.tuples is not None])
+
+    def closed(self, horizon: Any) -> int:
+        """How many of the oldest slices lie before ``horizon``; the newest, to which tuples are added, does not."""
+        pieces = self.slices.all
+        at = min(self.slices.begin(horizon), len(pieces) - 1 - self._tips)
+        while at > 0 and pieces[at - 1].last >= horizon:
+            at -= 1
+        return max(at, 0)
+
+    def around(self, time: Any) -> Slice | None:
+        """The slice in whose midst a tuple belongs whose position does not matter; None: no edge may be near it."""
+        at = self.slices.covering(time)
+        piece = self.slices.all[at]
+        return piece if at >= 0 and time <= piece.last and piece.tuples is None else None

@@ -1,0 +1,292 @@
+"""Slices, and the operations on them: update, merge, split, and the shift of a tuple to the next slice.
+
+    slices   |--A--|--B----|-C-|        A slice holds neighbouring tuples that belong to the same windows, as one
+    tuples   a  a  b  b  b  c  c        partial. Edges of windows lie only between slices.
+
+Each operation notes in the journal how to take its change back, before it makes the change. So a call that fails or is
+interrupted at any point, in a later merge, in a user's function or between two lines, can be taken back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from operator import attrgetter
+from typing import Any
+
+from sash.engine.rows.bundle import Bundle
+from sash.state.lane_state import Tuple
+
+__all__ = ["Slice", "Slices", "cut", "put_back_end"]
+
+_first = attrgetter("first")
+_position = attrgetter("position")
+_time = lambda kept: kept[0]  # noqa: E731  # of a tuple that is kept
+
+
+class Slice:
+    """Neighbouring tuples as one partial.
+
+    ``first`` and ``last`` are their times, ``position`` is that of the first among all tuples, ``end`` the next edge of
+    a window on time. ``edge``: a window's edge is at its begin; ``counted``: one on counts. ``key`` tells its place
+    among slices and never changes. ``tuples`` is None if they are not kept.
+    """
+
+    __slots__ = ("count", "counted", "edge", "end", "first", "key", "last", "partial", "position", "tuples")
+
+    def __init__(self, key: Any, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> None:
+        self.key = key
+        self.first = self.last = time
+        self.position = position
+        self.partial = partial
+        self.count = 1
+        self.end = end
+        self.edge = self.counted = False
+        self.tuples = tuples
+
+
+class Slices:
+    """The slices of a lane in order.
+
+    ``changed`` holds those that a store has not seen as they are; a store that appends has the first ``sealed``.
+
+    ``journal`` is how to take back what the current call has done: a chain ``(older, put_back, *what)``, newest first,
+    None if nothing has changed. An entry is made before its change, and ``put_back(*what)`` can be called again: it
+    does not matter how much of the change has been made. ``(older, name, value)`` is of an attribute of the lane.
+    Neither ``changed`` nor ``sealed`` is put back, for they are derived. Entries refer to nothing that refers to the
+    journal: no cycle keeps an operator alive.
+    """
+
+    def __init__(self, bundle: Bundle) -> None:
+        self.bundle = bundle
+        self.all: list[Slice] = []
+        self.changed: dict[Any, Slice | None] = {}
+        self.sealed = 0
+        self.journal: Any = None
+        self._keys = 0
+
+    def begin(self, time: Any) -> int:
+        """Where the slices begin that have no tuple before ``time``."""
+        pieces = self.all
+        if pieces and pieces[-1].first < time:  # as at most ends of windows: one is complete when it has passed
+            return len(pieces)
+        if len(pieces) > 1 and pieces[-2].first < time:
+            return len(pieces) - 1
+        return bisect_left(self.all, time, key=_first)
+
+    def at(self, position: int) -> int:
+        """Where the slices begin that have no tuple before ``position``."""
+        return bisect_left(self.all, position, key=_position)
+
+    def covering(self, time: Any) -> int:
+        """The last slice that begins at or before ``time``; -1 if there is none."""
+        return bisect_right(self.all, time, key=_first) - 1
+
+    def _key_at(self, at: int) -> tuple[int, ...]:
+        """A key between those of the neighbours: an extension of the older one's, smaller than all before."""
+        if at == len(self.all):
+            return self.next_key()
+        self._keys += 1
+        return (*self.all[at - 1].key, -self._keys) if at else (-self._keys,)
+
+    def next_key(self) -> tuple[int, ...]:
+        """A key behind all others."""
+        self._keys += 1
+        return (self._keys,)
+
+    def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
+        """A new slice of one tuple."""
+        made = Slice(self._key_at(at), time, position, partial, end, tuples)
+        if at == len(self.all):
+            self.journal = (self.journal, cut, self.all, at)
+        else:
+            self.journal = (self.journal, _take_out, self.all, made)
+        self.all.insert(at, made)
+        self.changed[made.key] = made
+        return made
+
+    def _remember(self, piece: Slice) -> None:
+        """Note what a slice is now. Its list of tuples changes only in :meth:`add_last`, which notes that itself."""
+        was = [getattr(piece, name) for name in Slice.__slots__]
+        self.journal = (self.journal, _put_back_slice, piece, was)
+        self.changed[piece.key] = piece
+
+    def add_last(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+        """Update: a tuple that is not older than any of the slice. 1 merge."""
+        merged = self.bundle.combine(piece.partial, partial)
+        tuples = piece.tuples
+        self.journal = (self.journal, put_back_end, piece, piece.partial, piece.count, piece.last)
+        if tuples is not None:
+            self.journal = (self.journal, cut, tuples, len(tuples))
+        self.changed[piece.key] = piece
+        piece.partial, piece.last = merged, time
+        piece.count += 1
+        if tuples is not None:
+            tuples.append((time, values))
+
+    def add(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+        """Update: a tuple anywhere. 1 merge if order does not matter, else all of the slice's if it is not the last."""
+        if not time < piece.last:
+            self.add_last(piece, time, partial, values)
+            return
+        if piece.tuples is None:
+            merged, tuples = self.bundle.combine(piece.partial, partial), None
+        else:
+            at = bisect_right(piece.tuples, time, key=_time)
+            tuples = [*piece.tuples[:at], (time, values), *piece.tuples[at:]]
+            if self.bundle.merging.commutative:
+                merged = self.bundle.combine(piece.partial, partial)
+            else:
+                merged = self.bundle.fold([values for _, values in tuples])
+        self._remember(piece)
+        piece.partial, piece.tuples = merged, tuples
+        piece.first = min(piece.first, time)
+        piece.count += 1
+
+    def merge(self, at: int) -> None:
+        """Merge: the slice ``at`` takes up the next one. 1 merge."""
+        piece, gone = self.all[at : at + 2]
+        merged = self.bundle.combine(piece.partial, gone.partial)
+        self._remember(piece)
+        self.journal = (self.journal, _put_in, self.all, at + 1, gone)
+        piece.partial, piece.last, piece.end = merged, gone.last, gone.end
+        piece.count += gone.count
+        piece.tuples = None if piece.tuples is None or gone.tuples is None else piece.tuples + gone.tuples
+        del self.all[at + 1]
+        self.changed[gone.key] = None
+
+    def split(self, at: int, place: int) -> None:
+        """Split: what the slice ``at`` holds from its tuple ``place`` on becomes a slice of its own. All its merges."""
+        piece = self.all[at]
+        assert piece.tuples is not None and 0 < place < piece.count
+        older, younger = piece.tuples[:place], piece.tuples[place:]
+        partials = [self.bundle.fold([values for _, values in part]) for part in (older, younger)]
+        self._remember(piece)
+        made = self.insert(at + 1, younger[0][0], piece.position + place, partials[1], piece.end, younger)
+        made.last, made.count = piece.last, len(younger)
+        piece.partial, piece.tuples, piece.last, piece.count = partials[0], older, older[-1][0], place
+
+    def split_at(self, position: int) -> int:
+        """The number of the slice that begins at ``position``, split off if it has to be."""
+        at = self.at(position)
+        if at < len(self.all) and self.all[at].position == position:
+            return at
+        before = self.all[at - 1]
+        if position >= before.position + before.count:
+            return at
+        self.split(at - 1, position - before.position)
+        return at
+
+    def shift(self, at: int) -> None:
+        """The last tuple of the slice ``at`` becomes the first of the next one, by ``invert`` where that is offered."""
+        piece, following = self.all[at : at + 2]
+        assert piece.tuples is not None and following.tuples is not None and piece.count > 1
+        moved = piece.tuples[-1]
+        left = self.bundle.without_last(piece.partial, [values for _, values in piece.tuples])
+        right = self.bundle.combine(self.bundle.lift(moved[1]), following.partial)
+        self._remember(piece)
+        self._remember(following)
+        piece.partial, piece.tuples = left, piece.tuples[:-1]
+        piece.count -= 1
+        piece.last = piece.tuples[-1][0]
+        following.partial, following.tuples = right, [moved, *following.tuples]
+        following.count += 1
+        following.first = moved[0]
+        following.position -= 1
+
+    def note_counted(self) -> None:
+        """Note which slices begin at an edge on counts, before that changes."""
+        self.journal = (self.journal, _put_back_each, "counted", [(piece, piece.counted) for piece in self.all])
+
+    def move_positions(self, start: int) -> None:
+        """All slices from number ``start`` on are one position further, for a tuple has come before them."""
+        moved = self.all[start:]
+        self.journal = (self.journal, _put_back_each, "position", [(piece, piece.position) for piece in moved])
+        for piece in moved:
+            piece.position += 1
+
+    def cut_off(self, at: int) -> list[Tuple]:
+        """Take away the slices from number ``at`` on, to be sliced anew; the tuples that they held."""
+        gone = self.all[at:]
+        self.journal = (self.journal, _put_behind, self.all, at, gone)
+        del self.all[at:]
+        for piece in gone:
+            self.changed[piece.key] = None
+        return [kept for piece in gone for kept in piece.tuples or ()]
+
+    def drop_oldest(self, count: int) -> None:
+        """Take away so many of the oldest slices, which no window needs any more."""
+        self.journal = (self.journal, _put_before, self.all, self.all[:count])
+        del self.all[:count]
+
+    def drop_tuples(self, pieces: list[Slice]) -> None:
+        """Keep the tuples of these slices no longer. They cannot be split any more, and so take no more tuples."""
+        self.journal = (self.journal, _put_back_each, "tuples", [(piece, piece.tuples) for piece in pieces])
+        self.journal = (self.journal, _put_back_each, "end", [(piece, piece.end) for piece in pieces])
+        for piece in pieces:
+            piece.tuples = None
+            piece.end = min(piece.end, piece.last)
+
+    def replace(self, pieces: list[Slice]) -> None:
+        """Replace all slices. The caller rebuilds what is derived from them."""
+        self.journal = (self.journal, _put_behind, self.all, 0, list(self.all))
+        self.all[:] = pieces
+
+    def touch(self) -> None:
+        """Note that derived state changes, so that a rollback rebuilds it."""
+        self.journal = (self.journal, _put_nothing_back)
+
+    def roll_back(self, lane: object) -> None:
+        """Undo the entries of the journal, newest first. Resumes if it was interrupted and is called again."""
+        while self.journal is not None:
+            older, put_back, *what = self.journal
+            if isinstance(put_back, str):
+                setattr(lane, put_back, *what)
+            else:
+                put_back(*what)
+            self.journal = older
+
+
+# what entries of the journal are put back by
+
+
+def put_back_end(piece: Slice, partial: Any, count: int, last: Any) -> None:
+    """A slice took tuples at its end, or order does not matter to it."""
+    piece.partial, piece.count, piece.last = partial, count, last
+
+
+def cut(items: list[Any], length: int) -> None:
+    """Something was put at the end of a list."""
+    del items[length:]
+
+
+def _put_nothing_back() -> None:
+    pass
+
+
+def _put_back_slice(piece: Slice, was: list[Any]) -> None:
+    for name, value in zip(Slice.__slots__, was, strict=True):
+        setattr(piece, name, value)
+
+
+def _put_back_each(name: str, was: list[tuple[Slice, Any]]) -> None:
+    for piece, value in was:
+        setattr(piece, name, value)
+
+
+def _take_out(pieces: list[Slice], made: Slice) -> None:
+    if made in pieces:
+        pieces.remove(made)
+
+
+def _put_in(pieces: list[Slice], at: int, gone: Slice) -> None:
+    if at == len(pieces) or pieces[at] is not gone:
+        pieces.insert(at, gone)
+
+
+def _put_behind(pieces: list[Slice], at: int, gone: list[Slice]) -> None:
+    pieces[at:] = gone
+
+
+def _put_before(pieces: list[Slice], gone: list[Slice]) -> None:
+    if not pieces or pieces[0] is not gone[0]:
+        pieces[:0] = gone

@@ -1,0 +1,128 @@
+"""What is common to watches, each of which knows one window of a query: which of its windows are complete.
+
+``due`` is a watermark below which a watch has nothing to give. All it gives are closings: windows as runs of slices.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from sash.engine.rows.slices import Slices
+from sash.state.lane_state import WindowState
+
+__all__ = ["Closing", "Result", "Watch"]
+
+
+class Closing(NamedTuple):
+    """A window that is complete: slices ``low`` to before ``high``. In the order in which results come."""
+
+    completion: Any
+    on_counts: bool
+    end: Any
+    window: int
+    start: Any
+    revision: int
+    low: int
+    high: int
+    total: Any = None
+    """What it adds up to, if that is known already."""
+
+
+class Result(NamedTuple):
+    """A result as a lane gives it: times as they are inside."""
+
+    window: int
+    """Its place among the lane's windows."""
+    start: Any
+    end: Any
+    revision: int
+    aggregates: tuple[Any, ...]
+
+
+class Watch(ABC):
+    """What the watches share: the window's number in the query, its state, and the lane's slices."""
+
+    due: Any = -math.inf
+    revises = False
+    """Whether windows can be given again: then it is remembered which have been."""
+
+    def __init__(self, number: int, state: WindowState, slices: Slices) -> None:
+        self.number = number
+        self.state = state
+        self.slices = slices
+
+    @abstractmethod
+    def fire(self, upto: Any) -> Iterator[Closing]:
+        """The windows that are complete when the watermark goes to ``upto``, and have not been given."""
+
+    @abstractmethod
+    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+        """The windows up to the watermark that a late tuple has changed; it is in its slice already."""
+
+    @abstractmethod
+    def keep_from(self, horizon: Any) -> int:
+        """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
+
+    def is_begin(self, at: int) -> bool:
+        """Whether one of its windows can begin with slice ``at``, which is not the first that it needs."""
+        return True
+
+    def forget(self, horizon: Any) -> None:
+        """Drop what is known of windows that can change no more."""
+        old = [extent for extent in self.state.revisions if not extent[1] > horizon]
+        if old:
+            self._note_revisions()
+        for extent in old:
+            del self.state.revisions[extent]
+
+    def begun_after(self, start: Any) -> bool:
+        """Whether a window that begins at ``start`` is one of those it gives."""
+        return self.state.since is None or start > self.state.since
+
+    def _again(self, extent: tuple[Any, Any], emitted: bool) -> int:
+        """The revision of a window of fixed extent that is given once more, or for the first time."""
+        if not emitted:
+            return 0
+        revisions = self.state.revisions
+        was = revisions.get(extent)
+        self.slices.journal = (self.slices.journal, _put_back_one, revisions, extent, was)
+        revisions[extent] = revision = 1 if was is None else was + 1
+        return revision
+
+    def _note_revisions(self) -> None:
+        """Note all revisions in their order, before some go. O(revisions)."""
+        revisions = self.state.revisions
+        self.slices.journal = (self.slices.journal, _put_back_all, revisions, dict(revisions))
+
+    def _replacing(self, extents: list[tuple[Any, Any]]) -> list[int]:
+        """The revisions of windows that take the place of all given ones that they overlap."""
+        if not self.revises:
+            return [0] * len(extents)
+        known = self.state.revisions
+        over = [[old for old in known if old[0] < end and start < old[1]] for start, end in extents]
+        revisions = [max((known[old] + 1 for old in olds), default=0) for olds in over]
+        self._note_revisions()
+        for old in {old for olds in over for old in olds}:
+            known.pop(old, None)
+        known.update(zip(extents, revisions, strict=True))
+        return revisions
+
+    def _behind(self, horizon: Any) -> int:
+        """The first slice with a tuple at or behind ``horizon``."""
+        at = self.slices.begin(horizon)
+        return at - 1 if at and not self.slices.all[at - 1].last < horizon else at
+
+
+def _put_back_one(revisions: dict[Any, int], extent: Any, was: int | None) -> None:
+    if was is None:
+        revisions.pop(extent, None)
+    else:
+        revisions[extent] = was
+
+
+def _put_back_all(revisions: dict[Any, int], was: dict[Any, int]) -> None:
+    revisions.clear()
+    revisions.update(was)

@@ -1,0 +1,249 @@
+"""DataFrames of pandas."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations import Count, MaxCount, MinCount
+from sash.aggregations.base import Aggregation
+from sash.aggregations.result_types import declared_type
+from sash.frames import arrow_frame
+from sash.values.arrays import (
+    Array,
+    Nan,
+    Parts,
+    array_of,
+    data_of,
+    in_unit,
+    mask_of,
+    masked,
+    narrowed,
+    objects,
+    to_list,
+)
+from sash.values.timestamps import zone_name, zone_of
+
+
+def _library() -> Any:
+    """pandas, if it has been imported."""
+    return sys.modules.get("pandas")
+
+
+def is_table(data: Any) -> bool:
+    pd = _library()
+    return pd is not None and isinstance(data, pd.DataFrame)
+
+
+def is_column(column: Any) -> bool:
+    pd = _library()
+    return pd is not None and isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+
+
+def opened(data: Any, names: Sequence[str]) -> Any:
+    return data
+
+
+def names(data: Any) -> Iterable[str]:
+    return [*data.columns, *(name for name in data.index.names if name is not None)]
+
+
+def column(data: Any, name: str) -> Any:
+    if name not in data.columns:
+        return data.index.get_level_values(name).to_series()
+    found = data[name]
+    if found.ndim > 1:
+        raise ValueError(f"column {name!r} is in the data more than once")
+    return found
+
+
+def array(column: Any, nan: Nan = "null") -> Array:
+    """NaN is null where the column has no null of its own, NumPy's floats and objects, unless ``nan`` is "value"."""
+    pd = _library()
+    column = column if isinstance(column, pd.Series) else pd.Series(column)
+    kind = column.dtype
+    if isinstance(kind, np.dtype) and kind.kind != "O":
+        values = np.asarray(column)
+        return masked(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
+    if isinstance(kind, pd.CategoricalDtype):
+        return _of_categories(column)
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None))
+    if isinstance(kind, pd.ArrowDtype):
+        return arrow_frame.array(sys.modules["pyarrow"].array(column.array))
+    nulls = np.asarray(column.isna())
+    number = getattr(kind, "numpy_dtype", None)
+    if number is not None and number.kind in "biuf":
+        return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
+    found = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
+    if nan == "value" and kind == np.dtype(object):
+        nulls &= ~np.fromiter(map(_is_nan, found), np.bool_, len(found))
+    found[nulls] = None
+    return found
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether a value is a number that is none; NA and NaT are nulls instead."""
+    return isinstance(value, float | np.floating | Decimal) and value != value
+
+
+def _of_categories(column: Any) -> Array:
+    codes = np.asarray(column.cat.codes)
+    values = array(column.cat.categories)
+    if not len(values):
+        return objects([None] * len(codes))
+    taken: Array = values[codes]
+    nulls = codes < 0
+    if values.dtype.kind in "OmM":
+        taken[nulls] = None
+        return taken
+    return masked(taken, nulls)
+
+
+def zone(column: Any) -> str | None:
+    pd = _library()
+    kind = column.dtype
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return zone_name(pd.Timestamp(0, tz="UTC").tz_convert(kind.tz))
+    return getattr(kind.pyarrow_dtype, "tz", None) if isinstance(kind, pd.ArrowDtype) else None
+
+
+def take(column: Any, rows: Array) -> Any:
+    pd = _library()
+    return pd.Series(pd.Series(column).array.take(rows))
+
+
+def codes(column: Any, nan: Nan = "null") -> Array | None:
+    """Those of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
+    pd = _library()
+    if isinstance(column.dtype, pd.ArrowDtype):
+        return arrow_frame.codes(sys.modules["pyarrow"].array(column.array))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
+    if (column.dtype == object and nan == "null") or isinstance(column.dtype, pd.StringDtype):
+        with suppress(TypeError):  # what cannot be hashed is told of by others
+            return np.asarray(pd.factorize(column)[0]).astype(np.int64)
+    return None
+
+
+def objects_of(values: Array, like: Any) -> Array:
+    """Timestamps in the zone of ``like``; all else as NumPy makes objects of it."""
+    if values.dtype.kind != "M" or values.dtype == np.dtype("M8[D]"):
+        return values.astype(object)
+    moments, name = _library().Series(in_unit(values, ("s", "ms", "us", "ns"))), zone(like)
+    if name is not None:
+        moments = moments.dt.tz_localize("UTC").dt.tz_convert(zone_of(name))
+    return np.asarray(moments.astype(object))
+
+
+def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if columns do not tell it, or rows will tell what is wrong."""
+    from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
+
+    pd = _library()
+    kinds = [column.dtype for column in columns]
+    if kinds and all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
+        found = arrow_frame.declared(
+            aggregation, [sys.modules["pyarrow"].array(column.array[:0]) for column in columns]
+        )
+        return None if found is None else pd.ArrowDtype(found)
+    try:
+        return declared_type(aggregation, kinds, PandasTypes())
+    except TypeError:  # of objects nothing is known but that they can be counted
+        return np.dtype(np.int64) if isinstance(aggregation, Count | MinCount | MaxCount) else None
+
+
+def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
+    pd = _library()
+    if isinstance(kind, pd.ArrowDtype):
+        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, None, kind.pyarrow_dtype)))
+    if isinstance(values, Parts):
+        inside = None if like is None or isinstance(like, tuple) else zone(like)
+        return pd.Series(objects(values.in_zone(inside).rows()))
+    if kind is not None:
+        return _of_type(values, kind)
+    if like is not None and isinstance(like.dtype, pd.ArrowDtype):
+        none = sys.modules["pyarrow"].array([], like.dtype.pyarrow_dtype)
+        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, none)))
+    kind = None if like is None else like.dtype
+    if kind == np.dtype(object) and values.dtype == np.dtype("M8[D]"):
+        return pd.Series(objects(to_list(values)))  # dates, which pandas has no type of its own for
+    values = in_unit(values, ("s", "ms", "us", "ns"))
+    mask = mask_of(values)
+    data: Any = data_of(values)
+    if mask is not None:
+        data = _with_nan(data, mask) if _without_null(data, kind) else _nullable(data, mask)
+    elif isinstance(kind, pd.Float32Dtype | pd.Float64Dtype) and values.dtype.kind == "f":
+        data = _nullable(data.astype(kind.numpy_dtype, copy=False), np.zeros(len(data), np.bool_))
+    made = pd.Series(data)
+    if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
+        return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+    if isinstance(kind, np.dtype):
+        return made.astype(kind) if not len(made) else made
+    return made if kind is None else _as(made, kind)
+
+
+def _of_type(values: Array, kind: Any) -> Any:
+    """Results of a declared type; whole numbers and booleans of NumPy's types are nullable ones where some are null."""
+    pd = _library()
+    if kind == np.dtype(object) or getattr(kind, "kind", "") in "mM":
+        return pd.Series(objects(to_list(values)), dtype=kind)
+    if values.dtype.kind == "O":
+        values = array_of(values.tolist())
+        if values.dtype.kind == "O" and any(value is not None for value in values):
+            return pd.Series(values)  # whole numbers beyond 64 bits
+    if values.dtype.kind == "O":
+        values = masked(np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_))
+    mask, data = mask_of(values), data_of(values)
+    number = getattr(kind, "numpy_dtype", kind)
+    known = data if mask is None else data[~mask]
+    if narrowed(known, number).dtype != number:
+        raise TypeError(f"values of type {data.dtype} change as {kind}")
+    if not isinstance(kind, np.dtype):
+        return pd.Series(_nullable(data.astype(number), np.zeros(len(data), np.bool_) if mask is None else mask))
+    data = data.astype(kind, copy=False)
+    if mask is None:
+        return pd.Series(data)
+    return pd.Series(_with_nan(data, mask) if kind.kind == "f" else _nullable(data, mask))
+
+
+def _without_null(data: Array, kind: Any) -> bool:
+    """Whether these are floats like those of a column in which NaN is the null."""
+    return data.dtype.kind == "f" and isinstance(kind, np.dtype) and kind.kind == "f"
+
+
+def _with_nan(data: Array, mask: Array) -> Array:
+    return np.where(mask, data.dtype.type(np.nan), data)
+
+
+def _nullable(data: Array, mask: Array) -> Any:
+    """Numbers with nulls as one of the nullable types; other values with None or NaT."""
+    arrays = _library().arrays
+    if data.dtype.kind == "b":
+        return arrays.BooleanArray(data, mask)
+    if data.dtype.kind == "f":  # NaN is a value
+        wide = data.astype(np.float32) if data.dtype.itemsize < 4 else data
+        return arrays.FloatingArray(wide, mask)
+    if data.dtype.kind in "iu":
+        return arrays.IntegerArray(data, mask)
+    made = data.copy()
+    made[mask] = None
+    return made
+
+
+def _as(made: Any, kind: Any) -> Any:
+    """As an extension type, such as categories or Arrow's, if the values fit it."""
+    try:
+        cast = made.astype(kind)
+    except (TypeError, ValueError, NotImplementedError, sys.modules["pandas"].errors.OutOfBoundsDatetime):
+        return made
+    return made if cast.isna().sum() > made.isna().sum() else cast
+
+
+def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:
+    return _library().DataFrame(columns)

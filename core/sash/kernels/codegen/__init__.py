@@ -1,0 +1,1 @@
+"""The code generator: from lift, combine and lower to compiled functions."""

@@ -1,0 +1,1 @@
+"""Kernels for totals of ranges of slices."""

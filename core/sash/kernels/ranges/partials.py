@@ -1,0 +1,82 @@
+"""Flat arrays of partials to and from the shape that they have in rows.
+
+A skeleton is that shape without types: "x" for a number, a tuple of skeletons for a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sash.values.partial_column import PartialColumn, _unpack
+
+__all__ = ["Unfit", "as_column", "as_dtype", "flat"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Unfit(ValueError):
+    """Partials that are not of the wanted shape or types."""
+
+
+def as_column(valid: Array, arrays: list[Array], skeleton: Any) -> PartialColumn:
+    """One array a number to a column; of objects where a number is not one that columns hold."""
+    letters = [_letter(array) for array in arrays]
+    if all(letters):
+        typed = tuple(array.astype(letter) for array, letter in zip(arrays, letters, strict=True))
+        return PartialColumn(valid.copy(), _filled(skeleton, iter(letters)), typed)
+    rows = _unpack(skeleton, iter([array.tolist() for array in arrays]), len(valid))
+    return PartialColumn.of([row if real else None for row, real in zip(rows, valid.tolist(), strict=True)])
+
+
+def _letter(array: Array) -> str:
+    if array.dtype.kind == "u" and len(array) and array.max() > np.iinfo(np.int64).max:
+        return ""
+    return {"b": "?", "i": "q", "u": "q", "f": "d"}.get(array.dtype.kind, "")
+
+
+def _filled(skeleton: Any, letters: Iterator[str]) -> Any:
+    return next(letters) if skeleton == "x" else tuple([_filled(part, letters) for part in skeleton])
+
+
+def flat(column: PartialColumn, skeleton: Any) -> list[Array]:
+    """The numbers of the real partials, an array for each in a partial; Python's own if they were objects."""
+    if column.objects is not None:
+        return list(_split([partial for partial in column.objects if partial is not None], skeleton))
+    if _skeleton(column.shape) != skeleton:
+        raise Unfit
+    return [array[column.valid] for array in column.arrays]
+
+
+def _skeleton(shape: Any) -> Any:
+    return "x" if isinstance(shape, str) else tuple(map(_skeleton, shape))
+
+
+def _split(values: list[Any], skeleton: Any) -> Iterator[Array]:
+    if skeleton == "x":
+        numbers = np.empty(len(values), object)
+        numbers[:] = values
+        yield numbers
+        return
+    if any(not isinstance(value, tuple) or len(value) != len(skeleton) for value in values):
+        raise Unfit
+    for part, each in zip(skeleton, zip(*values, strict=True), strict=True):
+        yield from _split(list(each), part)
+
+
+def as_dtype(values: Array, dtype: np.dtype[Any]) -> Array:
+    """The same numbers in another type, or :class:`Unfit`."""
+    if values.dtype == object and not all(isinstance(value, int | float) for value in values):
+        raise Unfit
+    try:
+        with np.errstate(all="ignore"):
+            converted = values.astype(dtype)
+            back = converted.astype(values.dtype)
+    except (TypeError, ValueError, OverflowError):
+        raise Unfit from None
+    same = (back == values) & (converted == values)  # -1 wraps around to an unsigned integer, and back
+    if not (same | ((back != back) & (values != values))).all():
+        raise Unfit
+    return converted

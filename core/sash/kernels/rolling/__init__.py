@@ -1,0 +1,1 @@
+"""Kernels for windows that slide over an array."""

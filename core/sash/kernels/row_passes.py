@@ -1,0 +1,206 @@
+"""Compiled passes over rows and slices: what NumPy cannot do without looking at every row several times.
+
+Rows and slices are grouped by key: ``codes`` number the keys, ``begins[c]`` is where the slices of key c begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+from sash.kernels.time_passes import is_sorted
+
+__all__ = [
+    "admit_many",
+    "admit_one",
+    "extents",
+    "order_of",
+    "overlaps",
+    "positions_in",
+    "search",
+    "tied_rows",
+]
+
+Array = np.ndarray[Any, Any]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+compiled = cast(Callable[[_Function], _Function], numba.njit(nogil=True, cache=True))
+
+
+@compiled
+def admit_one(times: Array, watermark: Any, newest: Any, delay: Any, own: bool) -> Any:
+    """(which rows are late, how many; the watermark and the newest time after them) for the rows of one key."""
+    late = np.zeros(times.shape[0], np.bool_)
+    count = 0
+    for i in range(times.shape[0]):
+        time = times[i]
+        if time < watermark:
+            late[i] = True
+            count += 1
+        else:
+            newest = max(newest, time)
+        if own:
+            watermark = max(watermark, time - delay)
+    return late, count, watermark, newest
+
+
+@compiled
+def admit_many(codes: Array, times: Array, watermark: Array, newest: Array, delay: Any, own: bool) -> Any:
+    """(which rows are late, how many); watermarks and newest times, one a key, are brought up to date."""
+    late = np.zeros(times.shape[0], np.bool_)
+    count = 0
+    for i in range(times.shape[0]):
+        time, code = times[i], codes[i]
+        if time < watermark[code]:
+            late[i] = True
+            count += 1
+        elif time > newest[code]:
+            newest[code] = time
+        if own and time - delay > watermark[code]:
+            watermark[code] = time - delay
+    return late, count
+
+
+@compiled
+def tied_rows(codes: Array, times: Array, watermark: Array, delay: Any, own: bool) -> Array:
+    """Whether the watermark, brought up to date, is at a row's time before the row comes."""
+    tied = np.zeros(times.shape[0], np.bool_)
+    for i in range(times.shape[0]):
+        time, code = times[i], codes[i]
+        tied[i] = time == watermark[code]
+        if own and time - delay > watermark[code]:
+            watermark[code] = time - delay
+    return tied
+
+
+@compiled
+def positions_in(codes: Array, counts: Array) -> Array:
+    """The position of each row among those of its key; ``counts``, one a key, go on from where they are."""
+    positions = np.empty(codes.shape[0], np.int64)
+    for i in range(codes.shape[0]):
+        positions[i] = counts[codes[i]]
+        counts[codes[i]] += 1
+    return positions
+
+
+@compiled
+def _grouped(codes: Array, keys: int) -> Array:
+    """The order that has rows key by key: counting sort."""
+    place = np.zeros(keys + 1, np.int64)
+    for code in codes:
+        place[code + 1] += 1
+    for code in range(keys):
+        place[code + 1] += place[code]
+    order = np.empty(codes.shape[0], np.int64)
+    for row in range(codes.shape[0]):
+        order[place[codes[row]]] = row
+        place[codes[row]] += 1
+    return order
+
+
+@compiled
+def _order_times(codes: Array, times: Array, order: Array) -> None:
+    """Put each key's rows, which lie together, in the order of time."""
+    begin, size = 0, order.shape[0]
+    while begin < size:
+        end, sorted_ = begin + 1, True
+        while end < size and codes[order[end]] == codes[order[begin]]:
+            sorted_ &= times[order[end - 1]] <= times[order[end]]
+            end += 1
+        if not sorted_:
+            own = order[begin:end].copy()
+            order[begin:end] = own[np.argsort(times[own], kind="mergesort")]
+        begin = end
+
+
+@compiled
+def _ordered(codes: Array, times: Array) -> bool:
+    """Whether rows come key by key, and those of a key by time."""
+    for i in range(1, codes.shape[0]):
+        if codes[i] < codes[i - 1] or (codes[i] == codes[i - 1] and times[i] < times[i - 1]):
+            return False
+    return True
+
+
+def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
+    """The order that has rows key by key, then by time, then as they came; None: they have it."""
+    if codes is None:
+        return None if is_sorted(times) else np.argsort(times, kind="stable")
+    if _ordered(codes, times):
+        return None
+    few = keys <= 4 * len(codes) + 1024
+    order = _grouped(codes, keys) if few else np.argsort(codes, kind="stable")
+    _order_times(codes, times, order)
+    return order
+
+
+@compiled
+def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
+    """The first slice of a key whose value is not below the wanted one; the end of its slices if there is none.
+
+    It is looked for as far behind the one before as that was behind its predecessor: so wanted values at regular
+    distances cost O(1) each, others O(log distance).
+    """
+    found = np.empty(wanted.shape[0], np.int64)
+    before = stride = 0
+    for i in range(wanted.shape[0]):
+        code, value = codes[i], wanted[i]
+        low, high = begins[code], begins[code + 1]
+        guess = min(max(before + stride, low), high)
+        step = 1
+        if guess < high and values[guess] < value:
+            low = guess + 1
+            while low + step < high and values[low + step] < value:
+                low += step + 1
+                step *= 2
+            high = min(high, low + step)
+        else:
+            high = guess
+            while high - step >= low and not values[high - step] < value:
+                high -= step
+                step *= 2
+            low = max(low, high - step)
+        while low < high:
+            middle = (low + high) // 2
+            if values[middle] < value:
+                low = middle + 1
+            else:
+                high = middle
+        found[i] = low
+        stride, before = low - before, low
+    return found
+
+
+@compiled
+def extents(times: Array, slots: Array, size: int) -> Any:
+    """(first and last time, how many) of the rows in each slot."""
+    first, last = np.empty(size, times.dtype), np.empty(size, times.dtype)
+    count = np.zeros(size, np.int64)
+    for i in range(times.shape[0]):
+        slot, time = slots[i], times[i]
+        if count[slot] == 0:
+            first[slot] = last[slot] = time
+        elif time > last[slot]:
+            last[slot] = time
+        elif time < first[slot]:
+            first[slot] = time
+        count[slot] += 1
+    return first, last, count
+
+
+@compiled
+def overlaps(code: Array, first: Array, last: Array) -> Any:
+    """(whether a slice begins before all that came before it in its key has ended; the latest time before it)."""
+    over = np.zeros(code.shape[0], np.bool_)
+    before = np.empty(code.shape[0], last.dtype)
+    before[0] = latest = last[0]
+    for i in range(1, code.shape[0]):
+        if code[i] != code[i - 1]:
+            before[i] = latest = last[i]
+        else:
+            before[i] = latest
+            over[i] = first[i] <= latest
+            latest = max(latest, last[i])
+    return over, before

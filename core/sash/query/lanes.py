@@ -1,0 +1,134 @@
+"""What orders the windows of a query: its time, another column that advances, or just the order of arrival.
+
+Windows with the same order share slices, a watermark and a state: a lane. Nearly every query has a single one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal
+
+from sash.values.durations import nanoseconds
+from sash.windows import Last, Session, TimeWindow, While, Window
+
+__all__ = ["Lane", "OwnWatermark", "TimeUnit", "lanes_of", "moves_watermark"]
+
+TimeUnit = Literal["s", "ms", "us", "ns"]
+"""What the plain numbers of a time column count since 1970."""
+OwnWatermark = bool | Collection[str]
+"""Whether tuples move the watermark: in all lanes, in none, or in those of these columns and that of arrival."""
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Windows that share one order.
+
+    ``order`` is the column, None for the order of arrival, in which a tuple's time is its position. ``unit`` tells what
+    the column has to hold: timestamps, if it is compared with durations; plain numbers; None: either.
+    """
+
+    order: str | None
+    names: tuple[str | None, ...]
+    delay: Any = 0
+    lateness: Any = 0
+    unit: Literal["duration", "number"] | None = None
+    time_unit: TimeUnit | None = None
+    """Of plain numbers that are compared with durations; None: numbers are no times."""
+
+
+def lanes_of(
+    windows: Mapping[str | None, Window],
+    time: str | None,
+    delays: Any,
+    latenesses: Any,
+    time_unit: TimeUnit | None = None,
+) -> tuple[Lane, ...]:
+    """The lanes of named windows; what cannot be ordered is refused."""
+    names: dict[str | None, list[str | None]] = {}
+    for name, window in windows.items():
+        if window.on is None and time is None and _needs_time(window):
+            raise ValueError(f"{window} is a window on event time: name its column with time=")
+        names.setdefault(time if window.on is None else window.on, []).append(name)
+    for option, given in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
+        if isinstance(given, Mapping) and (unknown := set(given) - set(names)):
+            raise ValueError(f"{option} is given for {sorted(map(str, unknown))}, which orders no window")
+        if given is not None and not isinstance(given, Mapping) and set(names) == {None}:
+            raise ValueError(f"{option}={given!r}: in the order of arrival nothing is late; name a time= column")
+    lanes = tuple(_lane(order, of, windows, time, delays, latenesses) for order, of in names.items())
+    if time_unit is not None:
+        lanes = tuple(
+            replace(lane, time_unit=time_unit) if lane.order == time and lane.unit != "number" else lane
+            for lane in lanes
+        )
+    for lane in lanes:
+        for name in lane.names if lane.lateness else ():
+            if isinstance(windows[name], While):
+                raise ValueError(f"{windows[name]}: its results cannot be corrected; leave out allowed_lateness")
+    return lanes
+
+
+def moves_watermark(own: OwnWatermark, lane: Lane) -> bool:
+    """Whether tuples move the watermark of a lane.
+
+    >>> [moves_watermark(own, Lane("km", (None,))) for own in (True, False, ["km"], ["ts"])]
+    [True, False, True, False]
+    """
+    return own if isinstance(own, bool) else lane.order is None or lane.order in own
+
+
+def _needs_time(window: Window) -> bool:
+    return isinstance(window, TimeWindow | Session | Last)
+
+
+def _lane(
+    order: str | None,
+    names: list[str | None],
+    windows: Mapping[str | None, Window],
+    time: str | None,
+    delays: Any,
+    latenesses: Any,
+) -> Lane:
+    given = {}
+    for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
+        if isinstance(value, Mapping):
+            given[option] = value.get(order)
+        else:  # a single value is for time, or, without a time, for the column that there is
+            given[option] = value if order is not None and order == (time if time is not None else order) else None
+    units = set(_units((windows[name] for name in names), given.values()))
+    if len(units) > 1:
+        raise ValueError(
+            f"column {order!r} is measured in durations and in plain numbers: give windows, watermark_delay and "
+            "allowed_lateness all as durations (with time_unit= if the column has plain numbers), or all as numbers in "
+            "the unit of the column"
+        )
+    delay, lateness = (_amount(option, value, order) for option, value in given.items())
+    return Lane(order, tuple(names), delay, lateness, units.pop() if units else None)
+
+
+def _units(windows: Iterator[Window], amounts: Any) -> Iterator[Literal["duration", "number"]]:
+    for window in windows:
+        if _needs_time(window):
+            yield "duration" if window.on is None else "number"
+    for amount in amounts:
+        if amount is not None and amount != 0:
+            yield "duration" if isinstance(amount, str | timedelta) else "number"
+
+
+def _amount(option: str, value: Any, order: str | None) -> Any:
+    if value is None:
+        return 0
+    amount: float
+    if isinstance(value, str | timedelta):
+        amount = nanoseconds(value)
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(
+            f"{option} must be a duration such as '2s', or a number in the unit of {order!r}; got {value!r}"
+        )
+    else:
+        amount = value
+    if amount < 0:
+        raise ValueError(f"{option} must not be negative; got {value!r}")
+    return amount

@@ -1,0 +1,223 @@
+"""Makes a query of a query file, key by key, and says what is wrong with it (:mod:`sash.query.file` has the schema)."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from sash import aggregations
+from sash.aggregations import Aggregation
+from sash.query import Query
+from sash.query.import_paths import ImportRefused, Imports, near
+from sash.windows import Window, last, punctuated, session, sliding, tumbling, window_while
+
+__all__ = ["QueryFileError", "QueryImportError", "Reader"]
+
+Keys = tuple[str, ...]
+"""The path of a key."""
+
+_OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
+_KEYS = (*_OPTIONS, "window", "windows", "aggregates")
+_WINDOWS: dict[str, Callable[..., Window]] = {
+    "sliding": sliding,
+    "tumbling": tumbling,
+    "session": session,
+    "last": last,
+    "punctuated": punctuated,
+    "while": window_while,
+}
+_FUNCTIONS: dict[str, type[Aggregation]] = {
+    name: kind
+    for name, kind in vars(aggregations).items()
+    if isinstance(kind, type) and issubclass(kind, Aggregation) and kind is not Aggregation
+}
+_ROLES = ("lift", "combine", "lower", "invert")
+
+
+class QueryFileError(ValueError):
+    """What is wrong with a query file: ``path``, ``line`` (from 1) and a sentence."""
+
+    def __init__(self, path: str, line: int, sentence: str) -> None:
+        self.path = path
+        self.line = line
+        super().__init__(f"{path}, line {line}: {sentence}")
+
+
+class QueryImportError(QueryFileError):
+    """A query file names code that it may not import: ``reason`` says which, without what to do about it.
+
+    ``module`` is what would have to be allowed, None if nothing helps.
+    """
+
+    def __init__(self, path: str, line: int, reason: str, module: str | None) -> None:
+        self.reason = reason
+        self.module = module
+        remedy = "" if module is None else f"; if you trust the file, say allow_imports=[{module!r}]"
+        super().__init__(path, line, reason + remedy)
+
+
+class Reader:
+    """Makes a query of what tomllib read; ``lines`` are those of the keys, by path, ``imports`` what it may import."""
+
+    def __init__(self, name: str, lines: Mapping[Keys, int], imports: Imports) -> None:
+        self.name = name
+        self.lines = lines
+        self.imports = imports
+
+    def error(self, path: Keys, sentence: str) -> QueryFileError:
+        """The error at the line of ``path``, or of the nearest table around it."""
+        return QueryFileError(self.name, self.line(path), sentence)
+
+    def line(self, path: Keys) -> int:
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def query(self, content: dict[str, Any]) -> Query:
+        self.known((), content, _KEYS)
+        self.typed(("key",), content, "a column name, or a list of them", str, list)
+        self.typed(("time",), content, "a column name", str)
+        self.typed(("time_unit",), content, "'s', 'ms', 'us' or 'ns'", str)
+        self.typed(("algorithm",), content, "a name", str)
+        if ("window" in content) == ("windows" in content):
+            where = ("windows",) if "windows" in content else ()
+            raise self.error(where, "expected either one [window] or several [windows.NAME]")
+        aggregates = {
+            name: self.aggregate(("aggregates", name), table) for name, table in self.tables("aggregates", content)
+        }
+        windows: Any
+        if "windows" in content:
+            windows = {name: self.window(("windows", name), table) for name, table in self.tables("windows", content)}
+        else:
+            windows = self.window(("window",), content["window"])
+        options = {name: content[name] for name in _OPTIONS if name in content}
+        try:
+            return Query(windows=windows, aggregates=aggregates, **options)
+        except (TypeError, ValueError) as error:
+            raise self.error(self.blamed(content, str(error)), str(error)) from error
+
+    def tables(self, section: str, content: dict[str, Any]) -> Any:
+        tables = content.get(section)
+        if not isinstance(tables, dict) or not tables:
+            raise self.error((section,), f"expected a table [{section}.NAME] for each of the {section}")
+        return tables.items()
+
+    def window(self, path: Keys, table: Any) -> Window:
+        kind, arguments = self.split(path, table, "type", _WINDOWS)
+        if kind == "punctuated":
+            return self.made(path, table, punctuated, self.punctuation(path, arguments), {})  # type: ignore[no-any-return]
+        if kind == "while" and isinstance(arguments.get("policy"), str):
+            arguments["policy"] = self.object((*path, "policy"), arguments["policy"])
+        make = _WINDOWS.get(kind) or self.object((*path, "type"), kind)
+        window = self.made(path, table, make, (), arguments)
+        if not isinstance(window, Window):
+            raise self.error((*path, "type"), f"expected a window; {kind!r} is {window!r}")
+        return window
+
+    def punctuation(self, path: Keys, arguments: dict[str, Any]) -> tuple[Any, ...]:
+        """What ``punctuated`` is given: a column, or a function and its columns."""
+        self.known(path, arguments, ("when", "columns"))
+        if not isinstance(when := arguments.get("when"), str):
+            raise self.error(
+                (*path, "when"), "expected when: a boolean column, or the path of a function, with columns"
+            )
+        if "columns" not in arguments:
+            return (when,)
+        return (self.object((*path, "when"), when), *self.columns(path, arguments["columns"]))
+
+    def aggregate(self, path: Keys, table: Any) -> Aggregation:
+        kind, arguments = self.split(path, table, "function", (*_FUNCTIONS, "aggregation"))
+        columns = self.columns(path, arguments.pop("columns", ()))
+        make: Any
+        if kind == "aggregation":
+            make = aggregations.aggregation
+            for role in _ROLES:
+                if role in arguments:
+                    arguments[role] = self.object((*path, role), arguments[role])
+            columns, arguments["columns"] = (), columns
+        else:
+            make = _FUNCTIONS.get(kind) or self.object((*path, "function"), kind)
+        made = self.made(path, table, make, columns, arguments)
+        if not isinstance(made, Aggregation):
+            raise self.error((*path, "function"), f"expected an aggregation; {kind!r} is {made!r}")
+        return made
+
+    def split(self, path: Keys, table: Any, key: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
+        """What a table is of, by its ``key``, and its other keys, which are arguments."""
+        if not isinstance(table, dict):
+            raise self.error(path, f"expected a table with a {key}; got {table!r}")
+        if key not in table:
+            raise self.error(path, f"expected {key}: one of {', '.join(known)}, or a path 'package.module:object'")
+        kind = table[key]
+        if not isinstance(kind, str) or (kind not in known and ":" not in kind):
+            hint = near(kind, known) or f"; expected one of {', '.join(known)}, or a path 'package.module:object'"
+            raise self.error((*path, key), f"unknown {key} {kind!r}{hint}")
+        return kind, {name: value for name, value in table.items() if name != key}
+
+    def made(self, path: Keys, table: Any, make: Any, columns: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+        """What a class or a function makes of the arguments; what is ready already as it is."""
+        if not callable(make):
+            if columns or arguments:
+                raise self.error((*path, next(iter(arguments), "columns")), f"{make!r} is ready and takes no arguments")
+            return make
+        accepted = _accepted(make)
+        if accepted is not None:
+            self.known(path, arguments, accepted, ("columns",) if path[0] == "aggregates" else ())
+        try:
+            return make(*columns, **arguments)
+        except (TypeError, ValueError, ImportError) as error:
+            raise self.error((*path, *self.blamed(table, str(error))), str(error)) from error
+
+    def columns(self, path: Keys, columns: Any) -> tuple[str, ...]:
+        names = (columns,) if isinstance(columns, str) else columns
+        if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+            raise self.error((*path, "columns"), f"expected a column name, or a list of them; got {columns!r}")
+        return tuple(names)
+
+    def object(self, path: Keys, name: Any) -> Any:
+        if not isinstance(name, str):
+            raise self.error(path, f"expected the path of a Python object, 'package.module:object'; got {name!r}")
+        try:
+            return self.imports.load(name)
+        except ImportRefused as error:
+            raise QueryImportError(self.name, self.line(path), str(error), error.module) from error
+        except ValueError as error:
+            raise self.error(path, str(error)) from error
+
+    def known(self, path: Keys, table: dict[str, Any], known: Collection[str], more: Collection[str] = ()) -> None:
+        """Refuse a key that means nothing; ``more`` are known too, but not an answer to what is expected."""
+        for key in table:
+            if key not in known and key not in more:
+                hint = near(key, [*known, *more]) or f"; expected {', '.join(known) or 'no arguments'}"
+                raise self.error((*path, key), f"unknown key {key!r}{hint}")
+
+    def typed(self, path: Keys, table: dict[str, Any], expected: str, *types: type) -> None:
+        if path[-1] in table and not isinstance(table[path[-1]], types):
+            raise self.error(path, f"{path[-1]} must be {expected}; got {table[path[-1]]!r}")
+
+    def blamed(self, table: dict[str, Any], message: str) -> Keys:
+        """The key, or the table of the key, that a message names first; else the one whose value it quotes."""
+        words = re.findall(r"\w+", message)
+        for word in words:
+            if word in table and word not in ("window", "windows"):
+                return (word,)
+            for section in ("aggregates", "windows"):
+                if f"{word!r}" in message and word in table.get(section, ()):
+                    return (section, word)
+        quoted = next((key for key, value in table.items() if isinstance(value, str) and repr(value) in message), None)
+        if quoted is not None:
+            return (quoted,)
+        return ("columns",) if any(word.startswith("column") for word in words) and "columns" in table else ()
+
+
+def _accepted(make: Any) -> list[str] | None:
+    """The names of the arguments that something takes, None if it takes any."""
+    try:
+        parameters = inspect.signature(make).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return None
+    return [parameter.name for parameter in parameters if parameter.kind is not parameter.VAR_POSITIONAL]

@@ -1,0 +1,165 @@
+"""A query as TOML text, such as :mod:`sash.query.file` reads."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import timedelta
+from enum import Enum
+from typing import Any
+
+from sash import aggregations
+from sash.aggregations import Aggregation
+from sash.query import Query
+from sash.query.import_paths import global_path, path_of
+from sash.values.durations import as_duration
+from sash.windows import CountWindow, Last, Punctuated, Session, TimeWindow, While, Window
+
+__all__ = ["dump_query"]
+
+Table = dict[str, Any]
+_ROLES = ("lift", "combine", "lower", "invert")
+
+
+def dump_query(query: Query) -> str:
+    """The query as TOML text, from which :func:`sash.load_query` makes an equal one.
+
+    Users' functions are written as the paths of modules that they are in, which ``allow_imports`` of ``load_query`` has
+    to name; a ValueError says of a lambda, of a local function or of one of the program itself that it has none.
+    Durations are texts in it, also those given otherwise.
+
+    >>> import sash
+    >>> print(dump_query(sash.Query(windows=sash.tumbling("1m"), aggregates={"peak": sash.Max("load")}, time="ts")))
+    time = "ts"
+    <BLANKLINE>
+    [window]
+    type = "tumbling"
+    range = "1m"
+    <BLANKLINE>
+    [aggregates.peak]
+    function = "Max"
+    columns = "load"
+    <BLANKLINE>
+    """
+    options: Table = {"key": query.key, "time": query.time, "time_unit": query.time_unit}
+    for name in ("watermark_delay", "allowed_lateness"):
+        given = getattr(query, name)
+        options[name] = {k: _amount(v) for k, v in given.items()} if isinstance(given, Mapping) else _amount(given)
+    options["algorithm"] = None if query.algorithm == "auto" else query.algorithm
+    tables = [("", options)]
+    for title, window in query.named.items():
+        tables.append(("window" if title is None else f"windows.{_key(title)}", _window(window)))
+    for name, aggregation in query.aggregates.items():
+        tables.append((f"aggregates.{_key(name)}", _aggregate(name, aggregation)))
+    return "\n".join(text for name, table in tables if (text := _text(name, table)))
+
+
+def _text(title: str, table: Table) -> str:
+    lines = [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if value is not None]
+    return "".join(f"{line}\n" for line in ([f"[{title}]"] if title else []) + lines)
+
+
+def _amount(value: Any) -> Any:
+    return as_duration(value, "a duration") if isinstance(value, timedelta) else value
+
+
+def _window(window: Window) -> Table:
+    """A window's table."""
+    if isinstance(window, CountWindow | TimeWindow):
+        one_after_another = window.range == window.slide and not getattr(window, "partial", False)
+        kind: Table = {"type": "tumbling"} if one_after_another else {"type": "sliding"}
+        numbers = {"range": window.range, "slide": None if one_after_another else window.slide}
+        offset = getattr(window, "offset", 0)
+        more = {"offset": None if offset in (0, "0s") else offset, "on": window.on}
+        return kind | numbers | more | {"partial": getattr(window, "partial", False) or None}
+    if isinstance(window, Session):
+        return {"type": "session", "gap": window.gap, "on": window.on}
+    if isinstance(window, Last):
+        offset = None if window.offset in (0, "0s") else window.offset
+        table = {"type": "last", "count": window.count, "every": window.every, "offset": offset, "on": window.on}
+        return table | {"partial": window.partial or None}
+    if isinstance(window, Punctuated):
+        if isinstance(window.when, str):
+            return {"type": "punctuated", "when": window.when}
+        return {"type": "punctuated", "when": path_of(window.when, "when"), "columns": list(window.columns)}
+    if isinstance(window, While):
+        return {"type": "while", "policy": path_of(window.policy, "policy"), "on": window.on}
+    return _own_window(window)
+
+
+def _own_window(window: Any) -> Table:
+    """A window of a user's type: by the path of a ready one, or of its class, with the arguments that it has."""
+    kind = type(window)
+    ready = global_path(window, kind.__module__)
+    if ready is not None:
+        return {"type": ready}
+    if is_dataclass(window):
+        arguments = {field.name: getattr(window, field.name) for field in fields(window) if field.init}
+    elif vars(window):
+        raise ValueError(f"{window!r} holds values that a file cannot tell: make {kind.__name__} a dataclass")
+    else:
+        arguments = {}
+    return {"type": path_of(kind, f"the type of {window!r}")} | arguments
+
+
+def _aggregate(name: str, aggregation: Aggregation) -> Table:
+    """An aggregate's table."""
+    kind, columns = type(aggregation), _columns(aggregation)
+    arguments = aggregation._arguments()
+    if getattr(aggregations, kind.__name__, None) is kind:
+        return {"function": kind.__name__, **columns, **_given(kind, arguments)}
+    if not kind.__module__.startswith("sash."):
+        return {"function": path_of(kind, f"aggregate {name!r}"), **columns, **_given(kind, arguments)}
+    table: Table = {"function": "aggregation", **columns}
+    given = _given(aggregations.aggregation, arguments)
+    try:
+        paths = {role: path_of(given[role], f"aggregate {name!r}: {role}") for role in _ROLES if role in given}
+    except ValueError:
+        ready = next((path for role in _ROLES if (path := _ready(aggregation, arguments[role]))), None)
+        if ready is None:
+            raise
+        return {"function": ready}
+    return table | {
+        argument: value.value if isinstance(value, Enum) else value for argument, value in (given | paths).items()
+    }
+
+
+def _ready(aggregation: Aggregation, function: Any) -> str | None:
+    """The path of the aggregation itself, if it is a global of the module that one of its functions is in."""
+    return global_path(aggregation, getattr(function, "__module__", None) or "")
+
+
+def _columns(aggregation: Aggregation) -> Table:
+    names = aggregation.columns
+    return {"columns": names[0] if len(names) == 1 else list(names)} if names else {}
+
+
+def _given(make: Callable[..., Any], arguments: Table) -> Table:
+    """The arguments that are not as they would be by themselves."""
+    parameters = inspect.signature(make).parameters
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in parameters or (value is not parameters[name].default and value != parameters[name].default)
+    }
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_toml(part)}" for name, part in value.items()) + " }"
+    raise ValueError(f"{value!r} of type {type(value).__name__} cannot be written into a query file")

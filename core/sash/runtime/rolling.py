@@ -1,0 +1,176 @@
+"""Arrays in, arrays out: count windows over columns, by compiled kernels.
+
+The kernels run SBA over whole columns (:mod:`sash.kernels.codegen.shape`), or PBA with a second thread for large
+windows. What Numba cannot compile runs row by row in Python, with the same results, and says so in a warning.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+from sash.aggregators.chunk_size import checked_window
+from sash.kernels.rolling.fallback import Interpreted
+from sash.kernels.rolling.inputs import Columns, as_columns
+from sash.values.errors import PerformanceWarning
+
+__all__ = ["Rolling", "rolling", "rolling_by"]
+
+
+def rolling(
+    values: Any,
+    aggregation: Aggregation,
+    range: int,
+    slide: int = 1,
+    partial: bool = False,
+    mask: Any = None,
+    algorithm: str = "auto",
+    out: Any = None,
+) -> Any:
+    """The results of ``aggregation`` over the windows W[range, slide] of an array.
+
+    ``values`` is an array, or a tuple of several for an aggregation of several columns; masked arrays and ``mask``
+    (True is null) tell nulls. The result is an array; a tuple of them for a result of several parts (M4); a masked one
+    where windows have no result. ``partial`` also gives the first windows, which are not yet full. ``out`` is an array
+    to put the result in, or a tuple of them, as from an earlier call: new memory costs as much as to compute a maximum.
+
+    Costs 3 merges a slide, in compiled code that releases the GIL; O(range / slide) memory besides the result.
+
+    >>> import numpy as np, sash
+    >>> sash.rolling(np.array([3.0, 1.0, 4.0, 1.0, 5.0]), sash.Max(), range=3)
+    array([4., 4., 5.])
+    >>> sash.rolling(np.array([3, 1, 4, 1, 5]), sash.Sum(), range=4, slide=2, partial=True)
+    array([4, 9])
+    """
+    columns = values if isinstance(values, tuple) else (values,)
+    return Rolling(aggregation, range, slide, partial, algorithm).push(*columns, mask=mask, out=out)
+
+
+def rolling_by(
+    codes: Any,
+    values: Any,
+    aggregation: Aggregation,
+    range: int,
+    slide: int = 1,
+    partial: bool = False,
+    mask: Any = None,
+) -> tuple[Any, Any]:
+    """:func:`rolling` for every group of rows apart: ``(ends, results)``, group by group.
+
+    ``codes`` says which group a row is in: whole numbers from 0 on, few of them unused, in any order. ``ends`` are the
+    rows that completed the windows, so ``codes[ends]`` are their groups. One call of a compiled kernel, whatever the
+    number of groups; rows that do not come group by group are put in order first, which copies them.
+
+    >>> import numpy as np, sash
+    >>> ends, peaks = sash.rolling_by(np.array([0, 1, 0, 1, 1]), np.array([5, 2, 3, 9, 4]), sash.Max(), range=2)
+    >>> ends, peaks
+    (array([2, 3, 4]), array([5, 9, 9]))
+    """
+    from sash.kernels.rolling.groups import by_group, grouped
+
+    window = Rolling(aggregation, range, slide, partial, "sba")
+    columns = values if isinstance(values, tuple) else (values,)
+    batch = as_columns(aggregation, columns, mask)
+    order, starts = grouped(codes, len(batch.arrays[0]))
+    if order is not None:
+        nulls = None if batch.nulls is None else batch.nulls[order]
+        batch = Columns(tuple(array[order] for array in batch.arrays), nulls, batch.result_type)
+    runner = window._choose(batch)
+    ends, results = by_group(runner, batch, starts, int(window._completed(np.diff(starts)).sum()))
+    return (ends if order is None else order[ends]), results
+
+
+class Rolling:
+    """:func:`rolling` a batch at a time: the same results however the input is cut.
+
+    Holds two chunks of range / slide partials. The types of the columns are those of the first batch.
+
+    >>> import numpy as np, sash
+    >>> window = sash.Rolling(sash.Mean(), range=3)
+    >>> window.push(np.array([1.0, 2.0])), window.push(np.array([6.0, 1.0]))
+    (array([], dtype=float64), array([3., 3.]))
+    """
+
+    def __init__(
+        self, aggregation: Aggregation, range: int, slide: int = 1, partial: bool = False, algorithm: str = "auto"
+    ) -> None:
+        if not isinstance(aggregation, Aggregation):
+            raise TypeError(f"rolling needs an aggregation such as sash.Max(); got {aggregation!r}")
+        checked_window(range, slide)
+        if algorithm not in ("auto", "sba", "pba"):
+            raise ValueError(f"algorithm must be 'auto', 'sba' or 'pba'; got {algorithm!r}")
+        self.aggregation = aggregation
+        self.algorithm = algorithm
+        self.range = range
+        self.slide = slide
+        self.partial = bool(partial)
+        self._count = 0
+        self._broken = False
+        self._runner: Any = None
+
+    def push(self, *columns: Any, mask: Any = None, out: Any = None) -> Any:
+        """Take a batch; the results of the windows that it completes, in ``out`` if that is given."""
+        if self._broken:
+            raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
+        batch = as_columns(self.aggregation, columns, mask)
+        count, runner, result = self._count, self._runner, None
+        try:
+            if runner is None:
+                self._runner = self._choose(batch)
+            size = len(batch.arrays[0])
+            windows = int(self._completed(count + size) - self._completed(count))
+            result = self._runner.feed(batch, windows, out)
+            self._count = count + size
+            return result
+        except BaseException:
+            self._runner, self._count, self._broken = runner, count, result is not None and runner is not None
+            raise
+
+    def _choose(self, batch: Columns) -> Any:
+        from sash.kernels.codegen.compile import NotCompilable  # Numba takes a while to import: only when it is needed
+        from sash.kernels.rolling.compiled import Compiled
+
+        shape = (self.aggregation, self.range, self.slide, self.partial)
+        odd = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
+        try:
+            if odd:
+                raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
+            return Compiled(*shape, self.algorithm, batch)
+        except NotCompilable as error:
+            message = f"{self.aggregation!r} runs row by row in Python, which is slower: {error}"
+            warnings.warn(message, PerformanceWarning, stacklevel=_caller())
+            return Interpreted(*shape, str(error))
+
+    def explain(self) -> str:
+        """How batches are run, and why; known when the first has been.
+
+        >>> import sash
+        >>> print(sash.Rolling(sash.Max(), range=10, slide=2).explain())
+        windows    W[10, 2], 5 slices
+        no batch yet: what is compiled depends on the columns' types
+        """
+        n, m = divmod(self.range, self.slide)
+        begin = f"windows    W[{self.range}, {self.slide}], {n} slices" + (f" and {m} values" if m else "")
+        if self._runner is None:
+            return f"{begin}\nno batch yet: what is compiled depends on the columns' types"
+        return "\n".join([begin, *self._runner.plan()])
+
+    def _completed(self, count: Any) -> Any:
+        """How many windows have a result once ``count`` values are there, a number or an array of them."""
+        full = np.maximum(0, (count - self.range) // self.slide + 1)
+        if not self.partial:
+            return full
+        first = self.range % self.slide or self.slide  # where the first window ends that is not yet full
+        return full + np.maximum(0, (np.minimum(count, self.range - 1) - first) // self.slide + 1)
+
+
+def _caller() -> int:
+    """How many frames up the user's code is."""
+    depth, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sash."):
+        depth, frame = depth + 1, frame.f_back
+    return depth

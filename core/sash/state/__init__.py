@@ -1,0 +1,1 @@
+"""State: what is kept of a stream, and how it is written as bytes."""

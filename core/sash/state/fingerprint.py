@@ -1,0 +1,137 @@
+"""What of a query a saved state depends on: whether the state of one can go on in another.
+
+A fingerprint is small: names, and eight bytes of hash for what each stands for. Functions count by their names only, so
+that a query still fits its state after a function was mended; that it means the same is for its author to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+
+from sash.aggregations.base import Aggregation
+from sash.query import Query
+from sash.state.untagged import dumps, loads
+
+__all__ = ["Fingerprint", "compatible", "fingerprint"]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """By name: hashes of the aggregates; of the windows, with what orders each; the lateness of each lane.
+
+    ``values`` are the columns whose values a kept tuple has, in order. The lane of arrival is named "".
+    """
+
+    aggregates: dict[str, bytes]
+    windows: dict[str | None, tuple[str, bytes]]
+    lanes: dict[str, Any]
+    values: tuple[str, ...]
+    time_units: dict[str, str] = field(default_factory=dict)
+    """What the numbers of a lane's column are, if that is said: written only then, as older versions do not know it."""
+
+    def to_bytes(self) -> bytes:
+        """O(number of aggregates and windows)."""
+        content = (self.aggregates, self.windows, self.lanes, self.values)
+        return dumps((*content, self.time_units) if self.time_units else content)
+
+    @staticmethod
+    def from_bytes(data: bytes) -> Fingerprint:
+        """The reverse of :meth:`to_bytes`; a ValueError if it was not written by it."""
+        content = loads(data)
+        kinds = (dict, dict, dict, tuple, dict)
+        if not isinstance(content, tuple) or tuple(map(type, content)) not in (kinds, kinds[:4]):
+            raise ValueError("these bytes are not the fingerprint of a query")
+        return Fingerprint(*content)
+
+
+def fingerprint(query: Query) -> bytes:
+    """The fingerprint of a query.
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts")
+    >>> compatible(fingerprint(query), fingerprint(query.using(aggregates={"peak": sash.Min("load")})))
+    "aggregate 'peak' is another one than in the saved state"
+    """
+    orders = {name: lane.order or "" for lane in query.lanes for name in lane.names}
+    return Fingerprint(
+        {name: _hash(aggregation) for name, aggregation in query.aggregates.items()},
+        {name: (orders[name], _hash(window)) for name, window in query.named.items()},
+        {lane.order or "": lane.lateness for lane in query.lanes},
+        query.values,
+        {lane.order or "": lane.time_unit for lane in query.lanes if lane.time_unit is not None},
+    ).to_bytes()
+
+
+def compatible(old: bytes, new: bytes) -> str | None:
+    """Why a state saved under the fingerprint ``old`` cannot go on under ``new``; None if it can.
+
+    Windows may have been added, which then begin anew, or removed; those that are in both must be the same, and so must
+    all aggregates. ``allowed_lateness`` may be less than it was, not more: what was dropped cannot be corrected.
+    """
+    if old == new:
+        return None
+    was, now = Fingerprint.from_bytes(old), Fingerprint.from_bytes(new)
+    for name in [*was.aggregates, *now.aggregates]:
+        if name not in was.aggregates:
+            return f"aggregate {name!r} is not in the saved state"
+        if name not in now.aggregates:
+            return f"aggregate {name!r} of the saved state is not in the query"
+        if was.aggregates[name] != now.aggregates[name]:
+            return f"aggregate {name!r} is another one than in the saved state"
+    if list(was.aggregates) != list(now.aggregates):
+        return f"the aggregates are in another order; in the saved state it is {', '.join(was.aggregates)}"
+    for window in was.windows.keys() & now.windows.keys():
+        if was.windows[window] != now.windows[window]:
+            named = "the window" if window is None else f"window {window!r}"
+            order = (
+                " is ordered by another column"
+                if was.windows[window][0] != now.windows[window][0]
+                else " is another one"
+            )
+            return f"{named}{order} than in the saved state: under another name it would begin anew"
+    for lane in was.lanes.keys() & now.lanes.keys():
+        units = [of.time_units.get(lane) for of in (was, now)]
+        if units[0] != units[1]:
+            return f"time_unit is {units[1]!r}, in the saved state it is {units[0]!r}"
+        if now.lanes[lane] > was.lanes[lane]:
+            return (
+                f"allowed_lateness for column {lane!r} is more than in the saved state, where it is {was.lanes[lane]}"
+            )
+    return None
+
+
+def _hash(value: Any) -> bytes:
+    return blake2b(repr(_described(value)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+
+
+def _described(value: Any) -> Any:
+    """What is the same in every process: types and functions by name, all else by its parts."""
+    if isinstance(value, Aggregation):
+        return (_name(type(value)), value.columns, _described(value._arguments()))
+    if isinstance(value, Enum):
+        return value.name
+    if isinstance(value, partial):
+        return ("partial", _described(value.func), _described(value.args), _described(value.keywords))
+    if callable(value) and hasattr(value, "__qualname__"):
+        return _name(value)
+    if isinstance(value, Mapping):
+        return tuple((str(name), _described(part)) for name, part in value.items())
+    if isinstance(value, list | tuple):
+        return tuple(map(_described, value))
+    if is_dataclass(value):
+        compared = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
+        return (_name(type(value)), _described(compared))
+    if type(value).__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
+        return (_name(type(value)), _described(dict(sorted(getattr(value, "__dict__", {}).items()))))
+    return repr(value)
+
+
+def _name(thing: Any) -> str:
+    """Of what is Sash's own not the module, which may change."""
+    module = str(thing.__module__)
+    return str(thing.__qualname__) if module.startswith("sash.") else f"{module}.{thing.__qualname__}"

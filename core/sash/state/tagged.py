@@ -1,0 +1,157 @@
+"""Python values as bytes, without pickle: a letter for the type, then the value, everything little-endian.
+
+Written is what is named here: numbers of any size, text, bytes, times, tuples, lists, dicts, sets of them, and NumPy's
+scalars and arrays. Any other object is written by cloudpickle, and only for a caller who says that the bytes are
+``trusted``, because reading a pickle runs code. docs/state.md lists the letters; :mod:`sash.state.untagged` reads.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sash.values.timestamps import zone_name, zone_of
+
+__all__ = ["NotTagged", "dumps"]
+
+INT, FLOAT, SIZE = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<I")
+MOMENT = struct.Struct("<HBBBBBIB")
+SPAN = struct.Struct("<iii")
+DTYPES = "biufcmMSU"
+_FEW = 8  # numbers in a list, from which on they are written as an array
+
+
+class NotTagged(ValueError):
+    """Bytes that are not a value's, or a value that cannot be told in bytes."""
+
+
+def dumps(value: Any, trusted: bool = False) -> bytes:
+    """The bytes of a value; O(its size).
+
+    >>> dumps((True, "load", 2**64))
+    b'(\\x03\\x00\\x00\\x00Ts\\x04\\x00\\x00\\x00loadI\\t\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01'
+    """
+    out: list[bytes] = []
+    _write(value, out.append, trusted)
+    return b"".join(out)
+
+
+def _write(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+    writer = _WRITERS.get(type(value))
+    if writer is not None:
+        writer(value, put, trusted)
+    elif isinstance(value, np.generic) and value.dtype.kind in DTYPES:
+        put(b"n" + _sized(value.dtype.newbyteorder("<").str.encode()))
+        put(_sized(np.array([value]).astype(value.dtype.newbyteorder("<"), copy=False).tobytes()))
+    elif type(value).__name__ == "Timestamp" and isinstance(value, datetime):
+        put(b"P" + _sized((zone_name(value) or "").encode()) + INT.pack(value.value))  # type: ignore[attr-defined]
+    else:
+        _write_opaque(value, put, trusted)
+
+
+def _sized(body: bytes) -> bytes:
+    return SIZE.pack(len(body)) + body
+
+
+def _write_opaque(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+    if not trusted:
+        raise NotTagged(
+            f"a value of type {type(value).__module__}.{type(value).__qualname__} can be saved only inside an engine's "
+            "state; elsewhere let partials, values and keys be numbers, text, bytes, times, or tuples, lists and "
+            "dicts of them"
+        )
+    import cloudpickle
+
+    put(b"p" + _sized(cloudpickle.dumps(value)))
+
+
+def _write_int(value: int, put: Callable[[bytes], Any], trusted: bool) -> None:
+    if -(2**63) <= value < 2**63:
+        put(b"i" + INT.pack(value))
+    else:
+        put(b"I" + _sized(value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)))
+
+
+def _write_fraction(value: Fraction, put: Callable[[bytes], Any], trusted: bool) -> None:
+    put(b"r")
+    _write_int(value.numerator, put, trusted)
+    _write_int(value.denominator, put, trusted)
+
+
+def _write_list(letters: bytes) -> Callable[[Any, Callable[[bytes], Any], bool], None]:
+    def write(values: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+        kinds = set(map(type, values)) if len(values) >= _FEW else set()
+        if kinds == {float} or (kinds == {int} and -(2**63) <= min(values) and max(values) < 2**63):
+            put(letters[1:] + (b"d" if float in kinds else b"q"))
+            put(_sized(np.array(list(values), "<f8" if float in kinds else "<i8").tobytes()))
+            return
+        put(letters[:1] + SIZE.pack(len(values)))
+        for value in values:
+            _write(value, put, trusted)
+
+    return write
+
+
+def _write_dict(values: dict[Any, Any], put: Callable[[bytes], Any], trusted: bool) -> None:
+    put(b"{" + SIZE.pack(len(values)))
+    for key, value in values.items():
+        _write(key, put, trusted)
+        _write(value, put, trusted)
+
+
+def _write_set(letter: bytes) -> Callable[[Any, Callable[[bytes], Any], bool], None]:
+    def write(values: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+        put(letter)
+        _write(list(values), put, trusted)
+
+    return write
+
+
+def _write_moment(value: datetime, put: Callable[[bytes], Any], trusted: bool) -> None:
+    zone = zone_name(value) or ""
+    if zone and value.replace(tzinfo=zone_of(zone)).utcoffset() != value.utcoffset():
+        _write_opaque(value, put, trusted)  # a zone that its name does not tell
+        return
+    parts = (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond, value.fold)
+    put(b"M" + _sized(zone.encode()) + MOMENT.pack(*parts))
+
+
+def _write_array(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+    if value.dtype.kind == "O":
+        put(b"o" + SIZE.pack(value.ndim) + b"".join(map(SIZE.pack, value.shape)))
+        _write(value.ravel().tolist(), put, trusted)
+    elif value.dtype.kind in DTYPES:
+        little = value.astype(value.dtype.newbyteorder("<"), copy=False)
+        put(b"a" + _sized(little.dtype.str.encode()) + SIZE.pack(value.ndim))
+        put(b"".join(map(SIZE.pack, value.shape)))
+        put(little.tobytes())
+    else:
+        _write_opaque(value, put, trusted)
+
+
+_WRITERS: dict[type, Callable[[Any, Callable[[bytes], Any], bool], Any]] = {
+    type(None): lambda value, put, trusted: put(b"N"),
+    bool: lambda value, put, trusted: put(b"T" if value else b"F"),
+    int: _write_int,
+    float: lambda value, put, trusted: put(b"d" + FLOAT.pack(value)),
+    complex: lambda value, put, trusted: put(b"c" + FLOAT.pack(value.real) + FLOAT.pack(value.imag)),
+    str: lambda value, put, trusted: put(b"s" + _sized(value.encode("utf-8", "surrogatepass"))),
+    bytes: lambda value, put, trusted: put(b"b" + _sized(value)),
+    tuple: _write_list(b"(<"),
+    list: _write_list(b"[l"),
+    dict: _write_dict,
+    set: _write_set(b"S"),
+    frozenset: _write_set(b"Z"),
+    date: lambda value, put, trusted: put(b"D" + INT.pack(value.toordinal())),
+    datetime: _write_moment,
+    timedelta: lambda value, put, trusted: put(b"t" + SPAN.pack(value.days, value.seconds, value.microseconds)),
+    Decimal: lambda value, put, trusted: put(b"x" + _sized(str(value).encode())),
+    Fraction: _write_fraction,
+    np.ndarray: _write_array,
+}

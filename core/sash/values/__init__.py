@@ -1,0 +1,1 @@
+"""Times, durations, arrays and columns of partials: what every other part computes with."""

@@ -1,0 +1,283 @@
+"""The times of one column, outside as users have them and inside as the operator compares them.
+
+Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone; a plain number is itself,
+unless the query says of which unit it is (``time_unit``): then it is nanoseconds, too. A float is the nearest one.
+Outside it is what the user has: a number, a ``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or
+NumPy's ``datetime64`` of any unit, which is also how Arrow, pandas and polars columns get here. What came in decides
+what results look like: datetimes give datetimes of the same zone, an array in seconds gives an array in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from math import isfinite
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+
+from sash.values.epochs import check_step, nanoseconds_of, nanoseconds_since, numbers_of
+from sash.values.timestamps import (
+    A_TIME,
+    LEAST,
+    MOST,
+    STEPS,
+    checked_dtype,
+    checked_number,
+    in_range,
+    numbers,
+    plain,
+    refuse_null,
+    ticks,
+    unit_for,
+    unit_of,
+    value_at,
+    zone_name,
+    zone_of,
+)
+
+__all__ = ["TimeCodec"]
+
+Array = np.ndarray[Any, Any]
+Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp", "datetime64"]
+"""Plain numbers; whole numbers and floats of a unit since 1970; timestamps of several kinds."""
+
+_EPOCH = datetime(1970, 1, 1)
+_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST_DAY = date(1970, 1, 1)
+_SAYS = {
+    "number": "plain numbers",
+    "epoch": "plain numbers",
+    "float-epoch": "plain numbers",
+    "datetime": "datetimes",
+    "date": "dates",
+    "timestamp": "pandas Timestamps",
+    "datetime64": "timestamps",
+}
+
+
+@dataclass(frozen=True)
+class TimeCodec:
+    """How times of one column are told outside. Immutable, comparable; :attr:`text` is its short written form.
+
+    ``zone`` is the name or the offset of the time zone, None for times without one; ``unit`` the finest unit that is
+    needed to tell the times of an array. Converting a value is O(1), converting an array one or two passes over it.
+
+    >>> codec = TimeCodec.of(datetime(1970, 1, 1, 0, 0, 2), row=0, column="ts")
+    >>> codec.to_inside(datetime(1970, 1, 1, 0, 1), row=1, column="ts")
+    60000000000
+    >>> codec.from_inside(90 * 10**9)
+    datetime.datetime(1970, 1, 1, 0, 1, 30)
+    >>> codec = TimeCodec.of_array(np.array(["2024-03-01T12:00:00"], "datetime64[s]"), column="ts")
+    >>> codec.from_inside_array(np.array([1_709_294_400_500_000_000]))
+    array(['2024-03-01T12:00:00.500'], dtype='datetime64[ms]')
+    """
+
+    kind: Kind
+    unit: str | None = None
+    zone: str | None = None
+
+    @staticmethod
+    def of(value: Any, row: int, column: str, time_unit: str | None = None) -> TimeCodec:
+        """The codec of a column whose first value this is; ``time_unit`` is what the query says that numbers are."""
+        if time_unit is not None and not isinstance(value, date | np.datetime64):
+            number = checked_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
+            return TimeCodec("float-epoch" if isinstance(number, float) else "epoch", time_unit)
+        if time_unit is not None:
+            _refuse_unit(f"column {column!r}, row {row}: {value!r} has", column, time_unit)
+        if isinstance(value, np.datetime64):
+            return TimeCodec("datetime64", unit_of(value.dtype, column))
+        if type(value).__name__ == "NaTType":
+            refuse_null(value, row, column)
+        if isinstance(value, datetime):
+            kind: Kind = "timestamp" if hasattr(value, "nanosecond") else "datetime"
+            return TimeCodec(kind, "ns" if kind == "timestamp" else "us", zone_name(value))
+        if isinstance(value, date):
+            return TimeCodec("date", "D")
+        checked_number(value, row, column, A_TIME)
+        return TimeCodec("number")
+
+    @staticmethod
+    def of_array(
+        array: Array, column: str, zone: str | None = None, row: int = 0, time_unit: str | None = None
+    ) -> TimeCodec | None:
+        """The codec of a column that this is the first batch of; None if it is empty and of no particular type.
+
+        ``zone`` is that of the column the array was made from: the array itself is in UTC then.
+        """
+        if array.dtype.kind == "M":
+            if time_unit is not None:
+                _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", column, time_unit)
+            return TimeCodec("datetime64", unit_of(array.dtype, column), zone)
+        if array.dtype.kind == "O":
+            return TimeCodec.of(value_at(array, 0), row, column, time_unit) if len(array) else None
+        checked_dtype(array, column)
+        if time_unit is not None:
+            return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
+        return TimeCodec("number")
+
+    @staticmethod
+    def of_watermark(value: Any, row: int, column: str, time_unit: str | None) -> tuple[TimeCodec, bool]:
+        """The codec for a watermark that comes before any row, and whether rows are to be told by it, too.
+
+        Whether the column holds whole numbers or floats a watermark does not tell.
+        """
+        if time_unit is not None:
+            return TimeCodec("epoch", time_unit), False
+        return TimeCodec.of(value, row, column), True
+
+    @property
+    def is_number(self) -> bool:
+        """Whether times are plain numbers, not timestamps."""
+        return self.kind in ("number", "epoch", "float-epoch")
+
+    @property
+    def text(self) -> str:
+        """Its written form, for the header of a saved state.
+
+        >>> TimeCodec("datetime", "us", "Europe/Berlin").text
+        'datetime us Europe/Berlin'
+        """
+        return f"{self.kind} {self.unit or '-'} {self.zone or '-'}"
+
+    @staticmethod
+    def from_text(text: str) -> TimeCodec:
+        """The codec that :attr:`text` was written by."""
+        kind, unit, zone = [None if word == "-" else word for word in text.split(" ")]
+        if kind not in _SAYS or (unit is not None and unit not in STEPS):
+            raise ValueError(f"{text!r} does not describe a column of times")
+        return TimeCodec(kind, unit, zone)  # type: ignore[arg-type]  # it is one of the kinds
+
+    def check_unit(self, unit: Literal["duration", "number"] | None, column: str) -> None:
+        """Refuse a column of numbers for windows given as durations, and the other way round (see :class:`Lane`)."""
+        if unit == "duration" and self.kind == "number":
+            raise ValueError(
+                f"column {column!r} holds plain numbers, but windows, watermark_delay or allowed_lateness are "
+                f"durations: say what the numbers are, as in sash.Query(…, time={column!r}, time_unit='ms'), or give "
+                f"durations as numbers in the column's unit, windows with on={column!r}, as in "
+                f"sash.sliding(range=3600, slide=60, on={column!r})"
+            )
+        if unit == "number" and not self.is_number:
+            raise ValueError(
+                f"column {column!r} holds {_SAYS[self.kind]}, but windows with on={column!r}, watermark_delay or "
+                f"allowed_lateness are plain numbers: give them as durations such as '10s', with time={column!r} and "
+                "without on="
+            )
+
+    def for_steps(self, steps: Iterable[int]) -> TimeCodec:
+        """The codec whose unit also tells times that are these steps of nanoseconds (slides, gaps) apart."""
+        if self.unit is None or self.is_number:
+            return self
+        return replace(self, unit=unit_for(np.array([*steps, 0], dtype=np.int64), self.unit))
+
+    def check_steps(self, steps: Iterable[int], column: str) -> None:
+        """Refuse windows, these steps of nanoseconds apart, whose ends a column of whole numbers cannot tell."""
+        for step in steps if self.kind == "epoch" else ():
+            check_step(step, self.unit or "ns", f"column {column!r} holds whole numbers")
+
+    def to_inside(self, value: Any, row: int, column: str) -> Any:
+        """A time of a row as it is inside."""
+        if self.kind == "number":
+            if (type(value) is int and LEAST <= value <= MOST) or (type(value) is float and isfinite(value)):
+                return value
+            return checked_number(value, row, column, "a plain number, as before")
+        if self.is_number:
+            return nanoseconds_since(value, self.unit or "ns", row, column)
+        if isinstance(value, np.datetime64):
+            return int(self.to_inside_array(np.array([value]), column, row)[0])
+        if type(value).__name__ == "NaTType" or value is None:
+            refuse_null(value, row, column)
+        if not isinstance(value, date):
+            self._refuse(value, row, column)
+        if not isinstance(value, datetime):
+            if self.kind == "datetime" or self.kind == "timestamp" or self.zone is not None:
+                self._refuse(value, row, column)
+            return in_range((value - _FIRST_DAY).days * STEPS["D"], value, row, column)
+        if self.kind == "date" or (value.tzinfo is None) != (self.zone is None):
+            self._refuse(value, row, column)
+        since = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
+        inside = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
+        return in_range(inside + getattr(since, "nanoseconds", 0), value, row, column)
+
+    def to_inside_array(self, array: Array, column: str, row: int = 0, zone: str | None = None) -> Array:
+        """A column's times as they are inside: int64 or float64. ``row`` is the position of the first one.
+
+        ``zone`` is that of the column that the array was made from; an array of no zone goes with times of one as UTC.
+        """
+        if isinstance(array, np.ma.MaskedArray):
+            if np.any(array.mask):
+                refuse_null(None, row + int(np.argmax(array.mask)), column)
+            array = array.data
+        if array.dtype.kind == "O":
+            inside = [self.to_inside(plain(value), row + i, column) for i, value in enumerate(array)]
+            return np.array(inside, dtype=None if inside and self.kind == "number" else np.int64)
+        if (array.dtype.kind == "M") == self.is_number or (zone is not None and self.zone is None):
+            self._refuse(value_at(array, 0) if len(array) else array.dtype, row, column)
+        if array.dtype.kind == "M":
+            return ticks(array, column, row)
+        if self.kind == "number":
+            return numbers(array, column, row)
+        return nanoseconds_of(array, self.unit or "ns", column, row)
+
+    def from_inside(self, value: Any) -> Any:
+        """A time of a result row as users have it; a date's is a datetime if windows are of parts of days."""
+        if self.kind == "number":
+            return value
+        value = int(value)
+        if self.is_number:
+            whole, rest = divmod(value, STEPS[self.unit or "ns"])
+            return whole if self.kind == "epoch" and not rest else whole + rest / STEPS[self.unit or "ns"]
+        if self.kind == "datetime":
+            return _moment(value, self.zone)
+        if self.kind == "datetime64" and self.zone is None:
+            return self.from_inside_array(np.array([value]))[0]
+        if self.kind == "timestamp":
+            from pandas import Timestamp
+
+            return Timestamp(value) if self.zone is None else Timestamp(value, tz="UTC").tz_convert(zone_of(self.zone))
+        moment = _moment(value, self.zone)
+        whole = self.kind == "date" and self.unit == "D" and value % STEPS["D"] == 0
+        return moment.date() if whole else moment
+
+    def from_inside_array(self, array: Array) -> Array:
+        """Times of results as an array: ``datetime64`` of the unit, or of the next finer one that tells them all.
+
+        Datetimes with a zone and Timestamps come as objects; an array whose zone its :class:`~sash.frames.Frame` knows
+        stays in UTC.
+        """
+        if self.kind == "number":
+            return array
+        if self.is_number:
+            return numbers_of(array, self.unit or "ns", whole=self.kind == "epoch")
+        if (self.zone is not None and self.kind != "datetime64") or self.kind == "timestamp":
+            objects = np.empty(len(array), object)
+            objects[:] = [self.from_inside(value) for value in array.tolist()]
+            return objects
+        unit = unit_for(array, self.unit or "ns")
+        return (array // STEPS[unit]).astype(np.int64).view(f"datetime64[{unit}]")
+
+    def _refuse(self, value: Any, row: int, column: str) -> NoReturn:
+        zone = "" if self.is_number else " without a time zone" if self.zone is None else " with a time zone"
+        raise TypeError(
+            f"column {column!r}, row {row}: expected {_SAYS[self.kind]}{zone}, as before; "
+            f"got {value!r} of type {type(value).__name__}"
+        )
+
+
+def _refuse_unit(says: str, column: str, time_unit: str) -> NoReturn:
+    raise TypeError(f"{says} a unit of its own: leave out time_unit={time_unit!r}, which is for plain numbers")
+
+
+@lru_cache(maxsize=4096)  # windows end at the same times for all keys, and begin where others ended
+def _moment(value: int, zone: str | None) -> datetime:
+    micros, rest = divmod(value, 1000)
+    if rest:
+        raise ValueError(
+            f"{value} ns since 1970 is not a whole number of microseconds, which is all that a datetime can tell: "
+            "use windows of whole microseconds, or times of datetime64[ns]"
+        )
+    if zone is not None:
+        return (_EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(zone))
+    return _EPOCH + timedelta(microseconds=micros)
