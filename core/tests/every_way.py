@@ -174,11 +174,11 @@ def alternating(query: sash.Query, rows: list[Row], schema: pa.Schema) -> list[R
 
 def keyed(kind: str, size: int, restored: bool = False) -> Way:
     def by_key(query: sash.Query, rows: list[Row], schema: pa.Schema) -> list[Row]:
-        op, results = KeyedOperator(query, own_watermark=True), []
+        op, results = KeyedOperator(query, own_watermark="key"), []
         for part in cut(rows, size):
             results += rows_of(op.process_batch(TABLES[kind](part, schema)))
             if restored:
-                op = KeyedOperator.restore(query, op.snapshot(), own_watermark=True)
+                op = KeyedOperator.restore(query, op.snapshot(), own_watermark="key")
         return without_key(results + rows_of(op.close(TABLES[kind](rows[:0], schema))))
 
     return by_key

@@ -66,11 +66,11 @@ def keyed(table: _Table) -> Callable[[sash.Query, Any, list[Row]], Found]:
     """All keys at once, likewise."""
 
     def run(query: sash.Query, schema: Any, rows: list[Row]) -> Found:
-        op = KeyedOperator(query, own_watermark=True)
+        op = KeyedOperator(query, own_watermark="key")
         found: list[Row] = []
         for part in _thirds(rows):
             found += table.read(op.process_batch(table.make(part, schema)))[0]
-            op = KeyedOperator.restore(query, op.snapshot(trusted=True), own_watermark=True, trusted=True)
+            op = KeyedOperator.restore(query, op.snapshot(trusted=True), own_watermark="key", trusted=True)
         results, types = table.read(op.close(like=table.make([], schema)))
         return found + results, types
 

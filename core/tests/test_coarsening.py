@@ -180,7 +180,7 @@ def test_many_keys_keep_what_windows_need_and_blocks_are_written_once() -> None:
     """Sealed blocks are immutable: slices that were merged are in blocks of new numbers, and the old ones go."""
     windows = {"session": WINDOWS["session"], "wide": sash.sliding(2500, 2, on="t")}
     asked = sash.Query(key="k", windows=windows, aggregates=AGGREGATES, time="t")
-    op = KeyedOperator(asked, own_watermark=True)
+    op = KeyedOperator(asked, own_watermark="key")
     blocks: dict[Any, bytes] = {}
     deleted = 0
     results: list[Row] = []
@@ -193,7 +193,7 @@ def test_many_keys_keep_what_windows_need_and_blocks_are_written_once() -> None:
         for name in changes.deleted:
             del blocks[name]
         deleted += len(changes.deleted)
-        op = KeyedOperator.restore_parts(asked, changes.header, blocks, own_watermark=True)
+        op = KeyedOperator.restore_parts(asked, changes.header, blocks, own_watermark="key")
         assert op.metrics["slices_held"] < 3 * 2600
     assert blocks and deleted > 12
     results += op.close(like=[])

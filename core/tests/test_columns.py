@@ -123,7 +123,7 @@ class Player:
     def __init__(self, stream: Stream) -> None:
         self.query, self.own = stream.query, stream.own
         (lane,) = stream.query.lanes
-        self.lane = ColumnLane(stream.query, lane, stream.own)
+        self.lane = ColumnLane(stream.query, lane, "key" if stream.own else None)
         self.results: dict[int, list[dict[str, Any]]] = {}
 
     def play(self, events: Sequence[Event]) -> None:
@@ -175,12 +175,12 @@ class Player:
             if after.buffered and not before.buffered and len(state.slices):
                 state.direct_until = state.newest
         advanced = self.lane.advanced
-        self.lane = ColumnLane(self.query, lane, self.own)
+        self.lane = ColumnLane(self.query, lane, "key" if self.own else None)
         self.lane.load(states, advanced)
 
     def reload(self) -> None:
         states = self.lane.dump()
-        lane = ColumnLane(self.query, self.lane.lane, self.own)
+        lane = ColumnLane(self.query, self.lane.lane, "key" if self.own else None)
         lane.load(states, self.lane.advanced)
         self.lane = lane
 
@@ -333,7 +333,7 @@ def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict
 
 def lane_of(window: Any, computed: Any = None, keys: int = 1, own: bool = True, **options: Any) -> ColumnLane:
     query = sash.Query(windows=window, aggregates=computed or {"m": sash.Max("x")}, **options)
-    return ColumnLane(query, query.lanes[0], own, keys)
+    return ColumnLane(query, query.lanes[0], "key" if own else None, keys)
 
 
 def seen(lane: ColumnLane) -> Any:

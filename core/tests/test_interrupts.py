@@ -349,6 +349,19 @@ CASES = {
         [*keyed(batches(rows(disorder(40, 4)), 8)), ("advance", 30), ("forget_silent", 37), CLOSE],
         make=KeyedOperator,
     ),
+    "all keys, rows": Case(
+        {"windows": sash.sliding(6, 3, on="t"), "key": "k", **TIME},
+        [*rows(disorder(40, 4), k=lambda number: number * number % 5), ("advance", 30), ("forget_silent", 37), CLOSE],
+    ),
+    "all keys, rows and batches": Case(
+        {"windows": {"a": sash.session(4, on="t"), "b": sash.tumbling(3)}, "key": "k", **TIME},
+        [
+            *keyed(batches(rows(disorder(16, 4)), 8)),
+            *rows([time + 16 for time in disorder(16, 4)], k=lambda number: number % 6),
+            *keyed(batches(rows([time + 32 for time in disorder(16, 4)]), 8)),
+            CLOSE,
+        ],
+    ),
     "keys, two lanes": Case(
         {"windows": {"a": sash.tumbling(6, on="t"), "b": sash.punctuated("mark")}, "key": "k", **TIME},
         [

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sash
 from sash.engine.columns import table as column_table
 from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyOperator
 from sash.state.envelope import StateError
 from sash.testing import Evaluator
 from strategies import (
@@ -96,7 +97,7 @@ class Player:
 
     def __init__(self, stream: Stream) -> None:
         self.query, self.own = stream.query, stream.own
-        self.op = KeyedOperator(stream.query, own_watermark=stream.own)
+        self.op = KeyedOperator(stream.query, own_watermark="key" if stream.own else False)
         self.results: dict[Any, list[Row]] = {}
         self.dropped = 0
 
@@ -124,7 +125,7 @@ class Player:
 
     def reload(self) -> None:
         state = self.op.snapshot(trusted=True)
-        self.op = KeyedOperator.restore(self.query, state, own_watermark=self.own, trusted=True)
+        self.op = KeyedOperator.restore(self.query, state, own_watermark="key" if self.own else False, trusted=True)
 
 
 def check(stream: Stream, reload: bool = True) -> None:
@@ -214,14 +215,14 @@ class TestTimers:
     @settings(max_examples=80)
     @given(streams(queries(TIMELY, latenesses=(None, None, 5))))
     def test_nothing_is_complete_before_the_next_timer(self, stream: Stream) -> None:
-        op = KeyedOperator(stream.query, own_watermark=stream.own)
+        op = KeyedOperator(stream.query, own_watermark="key" if stream.own else False)
         for kind, *what in stream.events:
             if kind == "row":
                 op.process_batch({name: [value] for name, value in what[0].items()})
             elif kind == "advance":
                 op.advance(what[0])
         at = op.next_timer()
-        again = KeyedOperator.restore(stream.query, op.snapshot(), own_watermark=stream.own)
+        again = KeyedOperator.restore(stream.query, op.snapshot(), own_watermark="key" if stream.own else False)
         if at is None:
             assert not again.advance(10**6)["window_end"]
         elif at > -1000:
@@ -256,18 +257,18 @@ BATCH = {"k": [1, 2, 1], "ts": [1, 2, 5], "x": [1, 2, 3]}
 
 class TestState:
     def test_a_window_is_added_and_one_removed(self) -> None:
-        op = KeyedOperator(QUERY, own_watermark=True)
+        op = KeyedOperator(QUERY, own_watermark="key")
         op.process_batch(BATCH)
         more = QUERY.using(windows={"b": sash.tumbling(3, on="ts")})
-        op = KeyedOperator.restore(more, op.snapshot(), own_watermark=True)
+        op = KeyedOperator.restore(more, op.snapshot(), own_watermark="key")
         found = op.process_batch({"k": [1, 1, 2], "ts": [6, 20, 20], "x": [5, 7, 9]})
         assert found == {"k": [1], "window": ["b"], "window_start": [6], "window_end": [9], "n": [5]}
 
     def test_lateness_that_became_less(self) -> None:
         query = QUERY.using(allowed_lateness=5)
-        op = KeyedOperator(query, own_watermark=True)
+        op = KeyedOperator(query, own_watermark="key")
         op.process_batch(BATCH)
-        op = KeyedOperator.restore(QUERY, op.snapshot(), own_watermark=True)  # from rows to columns
+        op = KeyedOperator.restore(QUERY, op.snapshot(), own_watermark="key")  # from rows to columns
         assert op.process_batch({"k": [1], "ts": [9], "x": [1]})["n"] == [1, 3]
 
     @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ class TestState:
             with pytest.raises(StateError):
                 KeyedOperator.restore(QUERY, blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :])
         with pytest.raises(StateError):
-            KeyedOperator.restore(QUERY, sash.Operator(QUERY).snapshot())
+            KeyedOperator.restore(QUERY, KeyOperator(QUERY).snapshot())
 
     def test_ten_thousand_keys_are_saved_and_loaded_fast(self) -> None:
         query = sash.Query(key="k", windows=sash.sliding(64), aggregates={"n": sash.Max("x")})
@@ -342,7 +343,7 @@ class TestKeys:
     def test_silent_keys_are_forgotten(self) -> None:
         query = sash.Query(key="k", windows=sash.sliding(3), aggregates={"n": sash.Sum("x")}, time="ts")
         for asked in (query, query.using(algorithm="daba")):
-            op = KeyedOperator(asked, own_watermark=True)
+            op = KeyedOperator(asked, own_watermark="key")
             op.process_batch({"k": ["a", "b", "a", "b"], "ts": [1, 2, 3, 9], "x": [1, 2, 3, 4]})
             before = op.metrics
             assert op.forget_silent(4) == 1
@@ -362,7 +363,7 @@ class TestErrors:
     @pytest.mark.parametrize("lateness", [None, 5])
     def test_a_batch_that_fails_has_not_been(self, lateness: Any) -> None:
         query = QUERY.using(allowed_lateness=lateness)
-        op, other = KeyedOperator(query, own_watermark=True), KeyedOperator(query, own_watermark=True)
+        op, other = KeyedOperator(query, own_watermark="key"), KeyedOperator(query, own_watermark="key")
         op.process_batch(BATCH)
         other.process_batch(BATCH)
         with pytest.raises(TypeError, match="row 4"):

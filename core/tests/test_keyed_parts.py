@@ -42,7 +42,7 @@ def reloaded(op: KeyedOperator, blocks: dict[Any, bytes], own: Any = False) -> t
     assert not written.keys() & blocks.keys()
     assert set(deleted) <= blocks.keys()
     blocks = {name: block for name, block in (blocks | written).items() if name not in deleted}
-    again = KeyedOperator.restore_parts(op.query, header, blocks, own_watermark=own, trusted=True)
+    again = KeyedOperator.restore_parts(op.query, header, blocks, own_watermark="key" if own else False, trusted=True)
     assert (again.keys, again.metrics) == (op.keys, op.metrics)
     return again, blocks
 
@@ -59,7 +59,7 @@ def test_results_are_those_of_the_evaluator(stream: Stream) -> None:
 
 def test_keys_that_are_forgotten_take_their_blocks_with_them() -> None:
     query = sash.Query(key="k", windows=sash.sliding(50), aggregates={"n": sash.Sum("x")}, time="ts")
-    op = KeyedOperator(query, own_watermark=True)
+    op = KeyedOperator(query, own_watermark="key")
     blocks: dict[Any, bytes] = {}
     for begin, names in [(0, "abc"), (100, "bc"), (200, "bc"), (300, "cd"), (400, "d")]:
         for name in names:

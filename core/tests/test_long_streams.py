@@ -96,7 +96,7 @@ def cut(query: sash.Query, stream: list[Event], own: bool, chance: random.Random
 def cut_keyed(query: sash.Query, stream: list[Event], own: bool, chance: random.Random, pieces: int) -> list[Row]:
     """The same by the operator of all keys, of which there is one."""
     keyed = query.using(key="k")
-    op = KeyedOperator(keyed, own_watermark=own)
+    op = KeyedOperator(keyed, own_watermark="key" if own else False)
     like = [{"k": "a", "t": 0, "x": 0}][:0]
     found: list[Row] = []
     for piece in _pieces(stream, chance, pieces):
@@ -108,7 +108,9 @@ def cut_keyed(query: sash.Query, stream: list[Event], own: bool, chance: random.
             elif event[0] == "close":
                 found += op.close(like=like)
         if chance.random() < 0.5:
-            op = KeyedOperator.restore(keyed, op.snapshot(trusted=True), own_watermark=own, trusted=True)
+            op = KeyedOperator.restore(
+                keyed, op.snapshot(trusted=True), own_watermark="key" if own else False, trusted=True
+            )
     return [{name: value for name, value in row.items() if name != "k"} for row in found]
 
 

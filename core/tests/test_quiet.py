@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
+from inside import row_lane
 from sash.engine.rows.lane import RowLane
 from sash.testing import Failing
 
@@ -52,7 +53,7 @@ def query_of(windows: str, aggregate: str, delay: int, lateness: int) -> sash.Qu
 
 def never_quiet(op: sash.Operator) -> sash.Operator:
     """The same operator, all of whose tuples and watermarks go the long way."""
-    lane = op._lanes[0].rows()
+    lane = row_lane(op)
     # Of this lane alone: the other operator, made in the same test, must look out.
     lane._look_out = lambda: None  # type: ignore[method-assign]
     return op

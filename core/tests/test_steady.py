@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
+from inside import row_lane
 from sash.engine.rows.count_fast_path import Steady
 from sash.testing import Counted, Failing, count_windows, naive
 
@@ -35,7 +36,7 @@ def seen(op: sash.Operator) -> tuple[bytes, dict[str, int]]:
 
 
 def is_steady(op: sash.Operator) -> bool:
-    return op._lanes[0].rows()._steady is not None
+    return row_lane(op)._steady is not None
 
 
 @pytest.fixture
@@ -120,7 +121,7 @@ def test_a_combine_that_raises_leaves_it_as_it_was(shape: tuple[int, int], done:
 
 
 def _without_merges(op: sash.Operator) -> list[Any]:
-    state = op._lanes[0].dump()
+    state = row_lane(op).dump()
     return [state.watermark, state.newest, state.accepted, state.slices.first, state.slices.last, state.results]
 
 
@@ -201,7 +202,7 @@ def test_an_operator_that_nobody_needs_is_gone_at_once(more: dict[str, sash.Aggr
     for row in rows(300):
         op.process(row)
     assert is_steady(op)
-    held = weakref.ref(op._lanes[0].rows().slicer)
+    held = weakref.ref(row_lane(op).slicer)
     gc.disable()
     try:
         del op

@@ -484,9 +484,9 @@ def test_keys_change_between_columns_and_rows_with_times_in_their_state() -> Non
     for first, second in ((final, by_rows), (by_rows, final)):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", sash.PerformanceWarning)
-            op = KeyedOperator(first, own_watermark=True)
+            op = KeyedOperator(first, own_watermark="key")
             op.process_batch(parts[0])
-            op = KeyedOperator.restore(second, op.snapshot(), own_watermark=True)
+            op = KeyedOperator.restore(second, op.snapshot(), own_watermark="key")
             found = [row for part in parts[1:] for row in op.process_batch(part).select(list(aggregates)).to_pylist()]
         assert found == [{"max": SIX[3], "who": SIX[1], "n": 4}]
 

@@ -8,7 +8,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
-from sash import Operator, Query
+from sash import Query
+from sash.runtime.operator import KeyOperator
 from sash.runtime.window_bounds import POSITION, ends_in
 from sash_flink.clock import END
 from sash_flink.function import StatefulFunction
@@ -76,11 +77,11 @@ class WindowOperatorFunction(StatefulFunction):
             values[i] = made(values[i])
         return tuple(values)
 
-    def made(self, snapshot: bytes | None) -> Operator:
+    def made(self, snapshot: bytes | None) -> KeyOperator:
         """An operator, new or from a snapshot."""
         if snapshot is None:
-            return Operator(self.query, own_watermark=self.own)
-        return Operator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
+            return KeyOperator(self.query, own_watermark=self.own)
+        return KeyOperator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
 
     def size(self, records: Any) -> int:
         """About how many bytes they have."""

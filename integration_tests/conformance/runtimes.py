@@ -53,11 +53,11 @@ def _each_key(case: Case, run: Callable[[sash.Operator, Rows], Rows]) -> Iterato
 
 
 def keyed(case: Case, request: pytest.FixtureRequest) -> Rows:
-    op = KeyedOperator(case.query, own_watermark=True)
+    op = KeyedOperator(case.query, own_watermark="key")
     found: Rows = []
     for part in case.batches():
         found += op.process_batch(part)
-        op = KeyedOperator.restore(case.query, op.snapshot(trusted=True), own_watermark=True, trusted=True)
+        op = KeyedOperator.restore(case.query, op.snapshot(trusted=True), own_watermark="key", trusted=True)
     if case.watermark is not None:
         like = [dict.fromkeys(case.schema)][:0]
         found += op.advance(case.watermark, like=like)

@@ -66,9 +66,9 @@ def loaded(state: Any, query: Query, run: str, number: int) -> KeyedOperator:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
         if not state.exists:
-            return KeyedOperator(query, own_watermark=True)
+            return KeyedOperator(query, own_watermark="key")
         blob = bytes(state.get[2])
-        return kept((run, number), blob) or KeyedOperator.restore(query, blob, own_watermark=True, trusted=True)
+        return kept((run, number), blob) or KeyedOperator.restore(query, blob, own_watermark="key", trusted=True)
 
 
 def saved(state: Any, op: KeyedOperator, run: str, number: int) -> int:
@@ -131,5 +131,5 @@ def _stored(spark: SparkSession, checkpoint: str, variable: str | None = None) -
 
 def _read(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -> KeyedOperator:
     if blocks is None:
-        return KeyedOperator.restore(query, bytes(state), own_watermark=True, trusted=True)
-    return KeyedOperator.restore_parts(query, bytes(state), blocks, own_watermark=True, trusted=True)
+        return KeyedOperator.restore(query, bytes(state), own_watermark="key", trusted=True)
+    return KeyedOperator.restore_parts(query, bytes(state), blocks, own_watermark="key", trusted=True)

@@ -74,7 +74,7 @@ def aggregate_stream(
         raise ValueError(f"buckets must be a whole number of at least 1; got {buckets!r}")
     check_python(df.sparkSession)
     query, clock = Clock.of(df, query, ttl)
-    plan = KeyedOperator(query, own_watermark=True).plan  # what cannot be run is refused here, what is slow is said
+    plan = KeyedOperator(query, own_watermark="key").plan  # what cannot be run is refused here, what is slow is said
     if checkpoint is not None:
         check_state(df.sparkSession, checkpoint, query)
     rows = clock.watermarked(df).select(*_sent(df, query, orders, buckets))

@@ -97,12 +97,12 @@ class Parts(StatefulProcessor):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
             if there is None:
-                return KeyedOperator(self.bucket.query, own_watermark=True)
+                return KeyedOperator(self.bucket.query, own_watermark="key")
             header = bytes(there[2])
             if (op := kept((self.bucket.run, number), header)) is not None:
                 return op
             blocks: Any = {tuple(name): bytes(value[0]) for name, value in self._blocks.iterator()}
-            return KeyedOperator.restore_parts(self.bucket.query, header, blocks, own_watermark=True, trusted=True)
+            return KeyedOperator.restore_parts(self.bucket.query, header, blocks, own_watermark="key", trusted=True)
 
     def _saved(self, number: int, op: KeyedOperator, timer: int | None) -> int:
         """Write what is new; how many bytes that is."""

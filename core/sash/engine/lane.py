@@ -1,113 +1,135 @@
-"""One lane with both engines: rows and columns take over from each other through the neutral state."""
+"""Lanes: windows that share an order, run for any number of keys by one of two engines.
+
+    rows      one tuple at a time, one small engine a key: every kind of window, corrections
+    columns   a batch of all keys at once, in compiled code
+
+:class:`Lane` is what both engines offer. :class:`Switch` holds the one that runs, and hands its state to the other when
+a stream of rows turns into one of batches, or the other way round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
 
 from sash.engine.decisions import unsupported
 from sash.engine.planner import LanePlan
-from sash.engine.rows.lane import RowLane
+from sash.engine.results import AnyOutcome
+from sash.engine.rows.engine import RowEngine
+from sash.frames import Frame
 from sash.query import Query
+from sash.query.lanes import WatermarkOf
 from sash.state.lane_state import LaneState
 
 if TYPE_CHECKING:
-    from sash.engine.columns.lane import ColumnLane
+    from sash.engine.columns.engine import ColumnEngine
 
-__all__ = ["Engines", "Mark", "undo"]
+__all__ = ["Lane", "Mark", "Switch"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Lane(Protocol):
+    """Windows that share an order, for any number of keys, which have numbers from 0."""
+
+    def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> AnyOutcome:
+        """Take a batch, whose rows belong to the keys ``codes``, all below ``keys``; the results it completes."""
+
+    def advance(self, watermark: Any) -> AnyOutcome:
+        """No row before ``watermark`` comes any more, of any key; infinity ends the input."""
+
+    @property
+    def dropped(self) -> Array:
+        """The rows of the last batch that came too late."""
+
+    def next_end(self) -> Any:
+        """No window completes before this time unless rows come; None: none does. It may be too early."""
+
+    def newest(self) -> list[Any]:
+        """The latest time of each key; None: it has none."""
+
+    def keep(self, which: Array) -> None:
+        """Forget the keys where ``which`` is False; the others are numbered anew."""
+
+    def mark(self) -> Any:
+        """Begin a call. O(1)."""
+
+    def undo(self, mark: Any) -> None:
+        """Take back all since ``mark``: O(what changed) by rows, O(1) by columns. Can be called again."""
+
+    def dump(self) -> list[LaneState]:
+        """The neutral state of each key. O(state)."""
+
+    def metrics(self) -> Mapping[str, int]:
+        """What it has done and what it holds, over all keys."""
 
 
 class Mark(NamedTuple):
-    """Where a call began: the engine that ran then, and what that needs to come back."""
+    """Where a call began: the engine that ran then, and what it needs to come back."""
 
-    engine: RowLane | ColumnLane
-    of_columns: Any = None
-
-    def undo(self) -> RowLane | ColumnLane:
-        """The engine as it was."""
-        if isinstance(self.engine, RowLane):
-            self.engine.undo()
-        else:
-            self.engine.undo(self.of_columns)
-        return self.engine
+    engine: Any
+    of_engine: Any
 
 
-class Engines:
-    """A lane of one key. Asking for the engine that is not running hands over its state: O(slices)."""
+class Switch:
+    """One lane of a query and the engine that runs it. Asking for the other engine hands over the state: O(state).
 
-    def __init__(self, query: Query, planned: LanePlan, own_watermark: bool) -> None:
-        self.query = query
-        self.planned = planned
-        self.lane = planned.lane
+    ``mixed``: rows and batches may both come, so batches bring values as rows have them.
+    """
+
+    def __init__(self, query: Query, planned: LanePlan, watermark_of: WatermarkOf, mixed: bool) -> None:
+        self.query, self.planned, self.lane = query, planned, planned.lane
         self.rows_only = unsupported(query, planned.lane)
         """Why columns cannot run it; None: they can."""
-        self._own = own_watermark
-        self.engine: RowLane | ColumnLane | Mark | None = None
-        """What runs now; a mark has to be undone before anything else, as the methods do."""
-
-    def rows(self) -> RowLane:
-        """The row engine."""
-        if isinstance(self.engine, RowLane):
-            return self.engine
-        running = self._undone()
-        if not isinstance(running, RowLane):
-            engine = RowLane(self.query, self.lane, self.planned.decisions, self.planned.store, self._own)
-            if running is not None:
-                engine.load(running.dump()[0])
-            self.engine = running = engine
-        return running
-
-    def columns(self) -> ColumnLane:
-        """The columnar engine."""
-        running = self._undone()
-        if running is None or isinstance(running, RowLane):
-            from sash.engine.columns.lane import ColumnLane  # brings Numba, which takes a while: only when it is needed
-
-            engine = ColumnLane(self.query, self.lane, self._own)
-            if running is not None:
-                engine.load([running.dump()])
-            self.engine = running = engine
-        return running
+        self._watermark_of, self._mixed = watermark_of, mixed
+        self.engine: RowEngine | ColumnEngine | Mark | None = None
+        """What runs now. A mark means that an undo was interrupted: :attr:`running` finishes it first."""
 
     @property
-    def running(self) -> RowLane | ColumnLane:
-        """The one that runs now."""
-        running = self._undone()
-        return self.rows() if running is None else running
+    def running(self) -> RowEngine | ColumnEngine:
+        """The engine that runs now."""
+        engine = self._finish_undo()
+        return self.rows() if engine is None else engine
 
-    def _undone(self) -> RowLane | ColumnLane | None:
-        """The one that runs now, if any; an undo that was interrupted is finished first."""
-        if isinstance(self.engine, Mark):
-            self.engine = self.engine.undo()
-        return self.engine
+    def rows(self) -> RowEngine:
+        """The row engine."""
+        engine = self._finish_undo()
+        if not isinstance(engine, RowEngine):
+            rows = RowEngine(self.query, self.planned, self._watermark_of)
+            if engine is not None:
+                rows.load(engine.dump(), engine.advanced)
+            self.engine = engine = rows
+        return engine
 
-    def dump(self) -> LaneState:
-        """The state."""
-        running = self.running
-        return running.dump() if isinstance(running, RowLane) else running.dump()[0]
+    def batches(self) -> RowEngine | ColumnEngine:
+        """The engine for batches: the columnar one, if it can run the lane."""
+        if self.rows_only is not None:
+            return self.rows()
+        engine = self._finish_undo()
+        if engine is None or isinstance(engine, RowEngine):
+            from sash.engine.columns.engine import ColumnEngine  # brings Numba, which takes a while to import
 
-    def load(self, state: LaneState, newly_buffered: bool = False) -> None:
-        """Go on from a state. ``newly_buffered``: when it was saved, tuples did not have to wait."""
-        if newly_buffered and self.planned.decisions.buffered:
-            state.direct_until = state.newest
-        self.engine = None
-        rows = self.rows()
-        rows.load(state)
-        rows.begin_slice()
+            columns = ColumnEngine(self.query, self.planned, self._watermark_of, self._mixed)
+            if engine is not None:
+                columns.load(engine.dump(), engine.advanced)
+            self.engine = engine = columns
+        return engine
 
     def mark(self) -> Mark:
-        """Begin a call, which :func:`undo` takes back, whichever engine it is run by. O(1)."""
+        """Begin a call. O(1)."""
         running = self.running
-        if isinstance(running, RowLane):
-            running.mark()
-            return Mark(running)
         return Mark(running, running.mark())
 
+    def undo(self, mark: Mark) -> None:
+        """Take back all since ``mark``, whichever engine ran. If it is interrupted, the next use finishes it."""
+        self.engine = mark
+        self._finish_undo()
 
-def undo(marks: Iterable[tuple[Engines, Mark]]) -> None:
-    """Be as when the marks were made. What an interruption leaves undone, each does before anything else."""
-    marks = list(marks)
-    for engines, mark in marks:
-        engines.engine = mark
-    for engines, _ in marks:
-        engines._undone()
+    def _finish_undo(self) -> RowEngine | ColumnEngine | None:
+        engine = self.engine
+        if isinstance(engine, Mark):
+            engine.engine.undo(engine.of_engine)
+            self.engine = engine = engine.engine
+        return engine

@@ -15,7 +15,7 @@ from sash.engine.decisions import Decisions, Removal, class_of, decide, unsuppor
 from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy, Queues, Store, half_or_less
 from sash.engine.rows.bundle import Bundle
 from sash.query import Query
-from sash.query.lanes import Lane, OwnWatermark, moves_watermark
+from sash.query.lanes import Lane, OwnWatermark, watermark_of
 from sash.windows import CountWindow, TimeWindow, While, Window
 
 __all__ = ["LanePlan", "Plan", "explain", "plan"]
@@ -66,7 +66,9 @@ def plan(query: Query, own_watermark: OwnWatermark = True) -> Plan:
     >>> plan(peak).algorithm
     'DABA'
     """
-    return Plan(query, tuple(_plan_lane(query, lane, moves_watermark(own_watermark, lane)) for lane in query.lanes))
+    return Plan(
+        query, tuple(_plan_lane(query, lane, watermark_of(own_watermark, lane) is not None) for lane in query.lanes)
+    )
 
 
 def _plan_lane(query: Query, lane: Lane, own_watermark: bool) -> LanePlan:

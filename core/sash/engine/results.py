@@ -1,29 +1,45 @@
-"""The results of a lane as columns, whichever engine computed them."""
+"""The results of a lane, whichever engine computed them: as columns, or one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from sash.engine.rows.watches.base import Result
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.arrays import results_of
+from sash.values.arrays import Parts, results_of, to_list
 
 if TYPE_CHECKING:
     from sash.engine.columns.batch import Results
 
-__all__ = ["Outcome"]
+__all__ = ["AnyOutcome", "Emitted", "Outcome", "Result", "RowOutcome"]
 
 Array = np.ndarray[Any, Any]
 
 
+class Emitted(NamedTuple):
+    """One result: the number of its key, and what the lane emits."""
+
+    code: int
+    result: Result
+
+
+class AnyOutcome(Protocol):
+    """What a call of a lane emits. Each engine holds it in its own way."""
+
+    lane: Lane
+
+    def columns(self) -> Outcome: ...
+    def rows(self) -> Iterable[Emitted]: ...
+
+
 @dataclass
 class Outcome:
-    """The results of one lane as columns; ``codes`` tells their key."""
+    """The results of one lane as columns; ``codes`` are the numbers of their keys. O(results) to convert."""
 
     lane: Lane
     codes: Array
@@ -32,26 +48,66 @@ class Outcome:
     end: Array
     revision: Array
     aggregates: dict[str, Any]
+    query: Query
 
     def __len__(self) -> int:
         return len(self.window)
 
     @staticmethod
-    def of_columns(lane: Lane, results: Results) -> Outcome:
-        """Those of the columnar engine, none of which is ever corrected."""
+    def of_columns(lane: Lane, results: Results, query: Query) -> Outcome:
+        """The results of the columnar engine, which never corrects one."""
         revision = np.zeros(len(results), np.int64)
-        return Outcome(lane, results.codes, results.window, results.start, results.end, revision, results.aggregates)
+        return Outcome(
+            lane, results.codes, results.window, results.start, results.end, revision, results.aggregates, query
+        )
 
-    @staticmethod
-    def of_rows(lane: Lane, results: Sequence[Result], query: Query) -> Outcome:
-        """Those of the row engine."""
-        columns = list(zip(*(result.aggregates for result in results), strict=True)) or [()] * len(query.aggregates)
+    def columns(self) -> Outcome:
+        """Itself."""
+        return self
+
+    def rows(self) -> Iterator[Emitted]:
+        """The results one by one."""
+        if not len(self):
+            return
+        columns = [_listed(column, self.query.aggregates[name]) for name, column in self.aggregates.items()]
+        bounds = (array.tolist() for array in (self.codes, self.window, self.start, self.end, self.revision))
+        for code, window, start, end, revision, *aggregates in zip(*bounds, *columns, strict=True):
+            yield Emitted(code, Result(window, start, end, revision, tuple(aggregates)))
+
+
+@dataclass
+class RowOutcome:
+    """The results of the row engine, in order."""
+
+    lane: Lane
+    results: Sequence[Emitted]
+    query: Query
+
+    def rows(self) -> Sequence[Emitted]:
+        """The results as they are."""
+        return self.results
+
+    def columns(self) -> Outcome:
+        """The results as columns, key by key. O(results)."""
+        emitted = sorted(self.results, key=lambda each: each.code)
+        results = [result for _, result in emitted]
+        columns = list(zip(*(result.aggregates for result in results), strict=True)) or [()] * len(
+            self.query.aggregates
+        )
         aggregates = {
             name: results_of(column, aggregation.fields)
-            for (name, aggregation), column in zip(query.aggregates.items(), columns, strict=True)
+            for (name, aggregation), column in zip(self.query.aggregates.items(), columns, strict=True)
         }
+        codes = np.array([code for code, _ in emitted], np.int64)
         whole = [
             np.array([getattr(result, name) for result in results]) for name in ("window", "start", "end", "revision")
         ]
         window, start, end, revision = (array if len(results) else array.astype(np.int64) for array in whole)
-        return Outcome(lane, np.zeros(len(results), np.int64), window, start, end, revision, aggregates)
+        return Outcome(self.lane, codes, window, start, end, revision, aggregates, self.query)
+
+
+def _listed(column: Any, aggregation: Any) -> list[Any]:
+    """A column of results as Python values."""
+    if isinstance(column, tuple):
+        return Parts(column, aggregation.result_tuple or aggregation.fields).rows()
+    return to_list(column)

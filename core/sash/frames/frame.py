@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -64,11 +65,15 @@ class Frame:
             raise ValueError(f"the columns are of different lengths: {lengths}")
         self._length = next(iter(lengths.values())) if lengths else len(data)
         self._arrays: dict[str, Array] = {}
+        self._part_of: tuple[Frame, slice] | None = None
 
     def __len__(self) -> int:
         return self._length
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self._arrays and self._part_of is not None:
+            whole, rows = self._part_of
+            self._arrays[name] = whole[name][rows]
         if name not in self._arrays:
             array = self._kind.array(self._columns[name], self._nan)
             if array.ndim != 1:
@@ -98,6 +103,14 @@ class Frame:
         if name in self._arrays:
             return self._arrays[name][rows]
         return self._kind.array(self._kind.take(self._columns[name], rows), self._nan)
+
+    def part(self, start: int, stop: int) -> Frame:
+        """Some rows, as a frame of the same kind: arrays are views. O(columns)."""
+        if start == 0 and stop == len(self):
+            return self
+        part = copy(self)
+        part._arrays, part._length, part._part_of = {}, stop - start, (self, slice(start, stop))
+        return part
 
     def objects(self, values: Array, like: str) -> Array:
         """Values as objects of the library, in the zone of the column ``like``: for columns of several types."""

@@ -14,12 +14,17 @@ from typing import Any, Literal
 from sash.values.durations import nanoseconds
 from sash.windows import Last, Session, TimeWindow, While, Window
 
-__all__ = ["Lane", "OwnWatermark", "TimeUnit", "lanes_of", "moves_watermark"]
+__all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "lanes_of", "watermark_of"]
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 """What the plain numbers of a time column count since 1970."""
-OwnWatermark = bool | Collection[str]
-"""Whether tuples move the watermark: in all lanes, in none, or in those of these columns and that of arrival."""
+OwnWatermark = bool | Literal["key"] | Collection[str]
+"""Whose watermark tuples move: that of the stream (True), of their key ("key"), or none (False).
+
+Columns: of their key, in the lanes of these columns and in that of arrival; none in the others.
+"""
+WatermarkOf = Literal["stream", "key"] | None
+"""Whose watermark tuples move in one lane."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +75,17 @@ def lanes_of(
     return lanes
 
 
-def moves_watermark(own: OwnWatermark, lane: Lane) -> bool:
-    """Whether tuples move the watermark of a lane.
+def watermark_of(own: OwnWatermark, lane: Lane) -> WatermarkOf:
+    """Whose watermark tuples move in a lane.
 
-    >>> [moves_watermark(own, Lane("km", (None,))) for own in (True, False, ["km"], ["ts"])]
-    [True, False, True, False]
+    >>> [watermark_of(own, Lane("km", (None,))) for own in (True, "key", False, ["km"], ["ts"])]
+    ['stream', 'key', None, 'key', None]
     """
-    return own if isinstance(own, bool) else lane.order is None or lane.order in own
+    if own is True:
+        return "stream"
+    if own == "key":
+        return "key"
+    return "key" if own and (lane.order is None or lane.order in own) else None
 
 
 def _needs_time(window: Window) -> bool:

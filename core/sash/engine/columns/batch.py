@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,17 @@ from sash.kernels.row_passes import admit_many, admit_one, order_of
 from sash.kernels.time_passes import is_sorted
 from sash.state.lane_state import next_block
 
-__all__ = ["Results", "admitted", "counted", "counting_marks", "grown", "placed", "run"]
+__all__ = [
+    "Results",
+    "admitted",
+    "admitted_by_stream",
+    "counted",
+    "counting_marks",
+    "grown",
+    "placed",
+    "run",
+    "stream_watermark",
+]
 
 NONE = np.zeros(0, np.int64)
 
@@ -74,6 +85,23 @@ def admitted(batch: Pending, keys: Keys, delay: Any, own: bool) -> tuple[Array |
         late, count = admit_many(batch.codes, times, watermark, newest, delay, own)
     late = late if count else None
     return late, _accepting(batch, altered(keys, watermark=watermark, newest=newest), late)
+
+
+def admitted_by_stream(batch: Pending, keys: Keys, delay: Any, state: State) -> tuple[Array | None, Keys, State]:
+    """The same where rows move the watermark of all keys, those to come too."""
+    times, low = batch.times, bounds(state.dtype)[0]
+    late, count, watermark, _ = admit_one(times, stream_watermark(state), low, times.dtype.type(delay), True)
+    newest = keys.newest.copy()
+    np.maximum.at(newest, batch.codes[~late], times[~late])
+    after = altered(keys, watermark=np.maximum(keys.watermark, watermark), newest=newest)
+    late = late if count else None
+    return late, _accepting(batch, after, late), altered(state, advanced=watermark)
+
+
+def stream_watermark(state: State) -> Any:
+    """The watermark of the whole stream: no key is ahead of it."""
+    low, high = bounds(state.dtype)
+    return state.keys.watermark.max(initial=low) if state.advanced != math.inf else high
 
 
 def _accepting(batch: Pending, keys: Keys, late: Array | None) -> Keys:

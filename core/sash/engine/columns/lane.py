@@ -17,7 +17,17 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.aggregates import refuse_unfit, warn_slow
-from sash.engine.columns.batch import Results, admitted, counted, counting_marks, grown, placed, run
+from sash.engine.columns.batch import (
+    Results,
+    admitted,
+    admitted_by_stream,
+    counted,
+    counting_marks,
+    grown,
+    placed,
+    run,
+    stream_watermark,
+)
 from sash.engine.columns.keys import Array, altered, bounds, constant
 from sash.engine.columns.lane_states import dumped, empty_state, loaded
 from sash.engine.columns.moment import Moment
@@ -27,7 +37,7 @@ from sash.engine.decisions import decide, unsupported
 from sash.kernels.codegen.readable import readable
 from sash.kernels.row_passes import positions_in, tied_rows
 from sash.query import Query
-from sash.query.lanes import Lane
+from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import LaneState
 
 __all__ = ["ColumnLane", "Results", "unsupported"]
@@ -36,16 +46,20 @@ NONE = np.zeros(0, np.int64)
 
 
 class ColumnLane:
-    """One lane of ``keys`` keys, more as they come. ``own_watermark``: rows move their key's watermark."""
+    """One lane of ``keys`` keys, more as they come.
 
-    def __init__(self, query: Query, lane: Lane, own_watermark: bool = True, keys: int = 1) -> None:
+    ``watermark_of``: rows move the watermark of their "key", of the "stream", which is all keys', or of None.
+    """
+
+    def __init__(self, query: Query, lane: Lane, watermark_of: WatermarkOf = "key", keys: int = 1) -> None:
         reason = unsupported(query, lane)
         if reason is not None:
             raise ValueError(f"columns cannot run this lane: {reason}")
         self.query, self.lane = query, lane
-        self.decisions = decide(query, lane, own_watermark)
+        self.decisions = decide(query, lane, watermark_of is not None)
         self.dropped = NONE
-        self._own = own_watermark
+        self._own = watermark_of is not None
+        self._streams = watermark_of == "stream" and lane.order is not None
         self._columns = query.values
         self._warned = False
         self._state = grown(empty_state(query, lane), keys)
@@ -54,6 +68,10 @@ class ColumnLane:
     def keys(self) -> int:
         """How many keys there are."""
         return len(self._state.keys)
+
+    def grow(self, keys: int) -> None:
+        """Have at least so many keys."""
+        self._state = grown(self._state, keys)
 
     @property
     def advanced(self) -> Any:
@@ -100,9 +118,15 @@ class ColumnLane:
             delay, own = (-1, True) if self.lane.order is None else (self.lane.delay, self._own)
             if state.rules.ties(state.marks):
                 delay = state.dtype.type(delay)
-                tied = tied_rows(np.ascontiguousarray(batch.codes), batch.times, keys.watermark.copy(), delay, own)
+                codes, watermark = np.ascontiguousarray(batch.codes), keys.watermark.copy()
+                if self._streams:
+                    codes, watermark = np.zeros_like(codes), np.array([stream_watermark(state)])
+                tied = tied_rows(codes, batch.times, watermark, delay, own)
                 batch = altered(batch, tied=tied)
-            late, keys = admitted(batch, keys, delay, own)
+            if self._streams:
+                late, keys, state = admitted_by_stream(batch, keys, delay, state)
+            else:
+                late, keys = admitted(batch, keys, delay, own)
             if late is not None:
                 batch = batch.take(~late)
             if self.decisions.buffered:

@@ -1,0 +1,252 @@
+"""The row engine as a lane: one small engine a key, one tuple at a time.
+
+When rows of any key move the watermark of all (``watermark_of="stream"``), keys that are silent must emit too, without
+asking every key at every row. So each key has a timer, the next time at which it may emit, and a heap holds the timers:
+
+    row (key c, time t) --> c catches up with the watermark --> takes the row
+                        --> watermark t - delay --> keys whose timers it has passed catch up, and emit
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from heapq import heapify, heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from sash.engine.planner import LanePlan
+from sash.engine.results import Emitted, RowOutcome
+from sash.engine.rows.lane import RowLane
+from sash.engine.rows.timers import next_of_rows
+from sash.frames import Frame
+from sash.query import Query
+from sash.query.lanes import WatermarkOf
+from sash.state.lane_state import LaneState
+
+__all__ = ["RowEngine"]
+
+Array = np.ndarray[Any, Any]
+NONE = np.zeros(0, np.int64)
+_COUNTED = ("late_corrected", "late_dropped", "slices_held", "tuples_held", "merges")
+
+
+class RowEngine:
+    """One :class:`RowLane` a key. ``lanes`` are those of the keys, by number.
+
+    ``watermark_of`` says whose watermark a row moves: "key", "stream" (all keys'), or None: only :meth:`advance` does.
+    """
+
+    def __init__(self, query: Query, planned: LanePlan, watermark_of: WatermarkOf) -> None:
+        self.dropped: Array = NONE
+        self.lanes: list[RowLane] = []
+        self.advanced: Any = None
+        """The watermark that all keys have been told of, those to come too. None: before all times."""
+        self._query, self._planned, self.lane = query, planned, planned.lane
+        self._moves = watermark_of is not None  # rows move the watermark of their key, at least
+        self.streams = watermark_of == "stream" and planned.lane.order is not None
+        self._touched: dict[int, RowLane] = {}  # the keys that the current call has changed
+        self._timers: list[tuple[Any, int]] | None = None  # None: to be made from the lanes
+        self._timer_of: list[Any] = []
+
+    # rows
+
+    def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> RowOutcome:
+        """Take a batch, key by key."""
+        self.grow(keys)
+        columns = [frame.listed(column) for column in self._query.values]
+        values = list(zip(*columns, strict=True)) if columns else [()] * len(frame)
+        moments = [None] * len(frame) if times is None else times.tolist()
+        marks = self._watermarks(moments) if self.streams else None
+        order = np.argsort(codes, kind="stable")
+        emitted: list[Emitted] = []
+        late: list[int] = []
+        for places in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []:
+            code = int(codes[places[0]])
+            lane = self._touch(code)
+            for place in places.tolist():
+                if marks is not None and marks[place] is not None:
+                    emitted += [Emitted(code, result) for result in lane.move(marks[place])]
+                results = lane.take(moments[place], values[place])
+                if results is None:
+                    late.append(place)
+                else:
+                    emitted += [Emitted(code, result) for result in results]
+            if marks is not None:
+                self._set_timer(code, lane)
+        if marks is not None and marks[-1] is not None:
+            emitted += self._advance_stream(marks[-1])
+        self.dropped = np.array(sorted(late), np.int64)
+        return RowOutcome(self.lane, emitted, self._query)
+
+    def take(self, code: int, time: Any, values: tuple[Any, ...]) -> Sequence[Emitted] | None:
+        """Take a row, as part of a call; what it emits. None: it came too late, and is dropped."""
+        self.grow(code + 1)
+        lane = self._touch(code)
+        if not self.streams:
+            results = lane.take(time, values)
+            return None if results is None else [Emitted(code, result) for result in results]
+        caught_up = lane.move(self.advanced) if self.advanced is not None else ()
+        results = lane.take(time, values)
+        if results is None:
+            return None
+        emitted = [Emitted(code, result) for result in (*caught_up, *results)]
+        self._set_timer(code, lane)
+        watermark = time - self.lane.delay
+        if self.advanced is None or watermark > self.advanced:
+            emitted += self._advance_stream(watermark)
+        return emitted
+
+    def _watermarks(self, moments: Sequence[Any]) -> list[Any]:
+        """The watermark of the stream before each row, and behind the last."""
+        watermark, marks = self.advanced, [self.advanced]
+        for time in moments:
+            if watermark is None or time - self.lane.delay > watermark:
+                watermark = time - self.lane.delay
+            marks.append(watermark)
+        return marks
+
+    def grow(self, keys: int) -> None:
+        """Have so many keys. New ones begin at the watermark that all have been told of."""
+        while len(self.lanes) < keys:
+            lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
+            if self.advanced is not None:
+                lane.advance(self.advanced)
+            self.lanes.append(lane)
+
+    # time
+
+    def advance(self, watermark: Any) -> RowOutcome:
+        """Move the watermark of all keys."""
+        self.dropped = NONE
+        if self.lane.order is None and watermark != math.inf:
+            return RowOutcome(self.lane, (), self._query)
+        if self.streams and watermark != math.inf:
+            emitted = self._advance_stream(watermark) if self.advanced is None or watermark > self.advanced else []
+            return RowOutcome(self.lane, emitted, self._query)
+        self.advanced = watermark if self.advanced is None else max(self.advanced, watermark)
+        emitted = [
+            Emitted(code, result) for code in range(len(self.lanes)) for result in self._touch(code).move(watermark)
+        ]
+        return RowOutcome(self.lane, emitted, self._query)
+
+    def _advance_stream(self, watermark: Any) -> list[Emitted]:
+        """Move the watermark of the stream; the keys whose timers it passes emit, in the order of their numbers."""
+        self.advanced = watermark
+        timers = self._heap()
+        codes = set()
+        while timers and timers[0][0] <= watermark:
+            time, code = heappop(timers)
+            if self._timer_of[code] == time:
+                self._timer_of[code] = math.inf
+                codes.add(code)
+        emitted = []
+        for code in sorted(codes):
+            lane = self._touch(code)
+            emitted += [Emitted(code, result) for result in lane.move(watermark)]
+            self._set_timer(code, lane)
+        return emitted
+
+    def _heap(self) -> list[tuple[Any, int]]:
+        if self._timers is None:
+            self._timers, self._timer_of = [], []
+            self._timer_of = [math.inf if (time := next_of_rows(lane)) is None else time for lane in self.lanes]
+            self._timers = [(time, code) for code, time in enumerate(self._timer_of) if time != math.inf]
+            heapify(self._timers)
+        return self._timers
+
+    def _set_timer(self, code: int, lane: RowLane) -> None:
+        timers, time = self._heap(), next_of_rows(lane)
+        self._timer_of += [math.inf] * (len(self.lanes) - len(self._timer_of))
+        if time is not None and time < self._timer_of[code]:
+            self._timer_of[code] = time
+            heappush(timers, (time, code))
+
+    def next_end(self) -> Any:
+        """The earliest timer of a key. O(keys)."""
+        times = [time for lane in self.lanes if (time := next_of_rows(lane)) is not None]
+        return min(times, default=None)
+
+    def newest(self) -> list[Any]:
+        """The latest time of each key."""
+        return [lane.newest for lane in self.lanes]
+
+    def keep(self, which: Array) -> None:
+        """Forget the other keys."""
+        self.lanes = [lane for lane, kept in zip(self.lanes, which.tolist(), strict=False) if kept]
+        self._timers = None
+
+    # all or nothing
+
+    def _touch(self, code: int) -> RowLane:
+        """The lane of a key, marked when the current call first changes it."""
+        lane = self.lanes[code]
+        if code not in self._touched:
+            lane.mark()
+            self._touched[code] = lane
+        return lane
+
+    def mark(self) -> Any:
+        """Begin a call."""
+        self._touched = {}
+        return self.lanes, len(self.lanes), self.advanced, self.dropped
+
+    def mark_of(self, code: int) -> Any:
+        """The mark of a call that has changed one key only, by that key's lane itself."""
+        self._touched = {code: self.lanes[code]}
+        return self.lanes, len(self.lanes), self.advanced, self.dropped
+
+    def undo(self, mark: Any) -> None:
+        """Take back all since ``mark``."""
+        self.lanes, keys, self.advanced, self.dropped = mark
+        self._timers = None
+        for lane in self._touched.values():
+            lane.undo()
+        del self.lanes[keys:]
+        self._touched = {}
+
+    # state
+
+    def dump(self) -> list[LaneState]:
+        """The neutral state of each key."""
+        return [lane.dump() for lane in self.lanes]
+
+    def load(self, states: Sequence[LaneState], advanced: Any = None, restored: bool = False) -> None:
+        """Go on from the keys' states. ``restored``: from saved ones, so windows may be new."""
+        self.advanced, self.lanes, self._timers = advanced, [], None
+        for state in states:
+            lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
+            lane.load(state)
+            if restored:
+                lane.begin_slice()
+            self.lanes.append(lane)
+
+    def parts(self) -> tuple[Any, ...]:
+        from sash.engine.columns.state_bytes import row_parts
+
+        return row_parts(self.dump(), self._query.values, self.advanced, self._planned.decisions.buffered)
+
+    def parted(self, serials: Array, known: Any, trusted: bool) -> Any:
+        from sash.engine.columns.blocks import Ledger
+
+        order = self.lane.order or ""
+        deleted = [(order, serial, block) for _, serial, block in known.without(Ledger.none())]
+        return self.parts(), Ledger.none(), {}, deleted
+
+    def read(self, written: tuple[Any, ...]) -> None:
+        from sash.engine.columns.lane_states import dumped
+        from sash.engine.columns.state_bytes import read_column_parts, read_row_parts
+
+        buffered = self._planned.decisions.buffered
+        if written[0] == "rows":
+            states, advanced = read_row_parts(written, self._query, self.lane, buffered)
+        else:
+            state = read_column_parts(written, self._query, self.lane, buffered)
+            states, advanced = dumped(state, self._query, False), state.advanced
+        self.load(states, advanced, restored=True)
+
+    def metrics(self) -> Mapping[str, int]:
+        """What it has done and what it holds."""
+        names = {"results_out": "results", **{name: name for name in _COUNTED}}
+        return {name: sum(getattr(lane, attribute) for lane in self.lanes) for name, attribute in names.items()}

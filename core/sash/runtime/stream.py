@@ -1,0 +1,201 @@
+"""What all operators share: the keys of a stream, the driver that runs them, and what they are asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from sash.engine.planner import plan
+from sash.engine.results import AnyOutcome, Outcome
+from sash.frames import Frame, columns_of, factorize
+from sash.frames.key_table import KeyTable
+from sash.query import Query
+from sash.query.lanes import OwnWatermark
+from sash.runtime.driver import Driver, DriverMark
+from sash.runtime.output import Output
+from sash.values.arrays import Array
+
+__all__ = ["Outcomes", "Stream"]
+
+Made = TypeVar("Made")
+_HELD = ("slices_held", "tuples_held")
+_Mark = tuple[tuple[Any, ...], Any, DriverMark]
+
+
+class Outcomes(NamedTuple):
+    """The results of each lane as columns; their ``codes`` are places in the columns of ``keys``."""
+
+    lanes: list[Outcome]
+    keys: dict[str, Array]
+
+
+class Stream:
+    """The stream of all keys of a query. A call either happens or does not, even if Ctrl-C interrupts it.
+
+    ``mixed``: rows and batches may both come. ``keys``: the columns that tell keys apart, none for a stream of one key.
+    """
+
+    def __init__(
+        self, query: Query, own_watermark: OwnWatermark, *, mixed: bool, keys: tuple[str, ...] | None = None
+    ) -> None:
+        self._own, self._mixed = own_watermark, mixed
+        self._key_columns = query.keys if keys is None else keys
+        self._closed = False
+        self._gone: Counter[str] = Counter()  # what keys that were forgotten had counted
+        self._serials = np.zeros(0, np.int64)  # of the keys, for the blocks of their slices
+        self._blocks: dict[str, Any] = {}  # those that were written when parts were last saved, by lane
+        self._keys = KeyTable(self._key_columns)
+        self._prepare(query)
+
+    def _prepare(self, query: Query) -> None:
+        """All that depends on the query, without a row yet."""
+        self.query = query
+        self.plan = plan(query, self._own)
+        self._output = Output(query)
+        self._driver = Driver(self.plan, self._own, mixed=self._mixed, one_key=not self._key_columns)
+
+    @property
+    def dropped(self) -> Collection[int]:
+        """The rows of the last call that came too late and were dropped: their places in it."""
+        return self._driver.dropped
+
+    @property
+    def keys(self) -> int:
+        """How many keys there are. O(1)."""
+        return len(self._keys)
+
+    # batches and watermarks
+
+    def _process(self, frame: Frame, make: Callable[[Frame, list[AnyOutcome]], Made]) -> Made:
+        """Take a batch; ``make`` makes what is returned of the outcomes."""
+        self._refuse_closed()
+        codes, distinct = factorize(frame, self._key_columns)
+        mark = self._mark()
+        try:
+            codes = self._keys.number_batch(codes, distinct)
+            return make(frame, self._driver.process(frame, codes, len(self._keys)))
+        except BaseException:
+            self._undo(mark)
+            raise
+
+    def _advance(self, watermark: Any, make: Callable[[list[AnyOutcome]], Made]) -> Made:
+        """Move the watermark of all keys."""
+        self._refuse_closed()
+        mark = self._mark()
+        try:
+            return make(self._driver.advance(watermark))
+        except BaseException:
+            self._undo(mark)
+            raise
+
+    def _close(self, make: Callable[[list[AnyOutcome]], Made]) -> Made:
+        """End the input."""
+        self._refuse_closed()
+        mark = self._mark()
+        try:
+            results = make(self._driver.close())
+            self._closed = True
+            return results
+        except BaseException:
+            self._undo(mark)
+            raise
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise RuntimeError("the operator is closed: its input has ended")
+
+    def _table(self, frame: Frame, outcomes: list[AnyOutcome]) -> Any:
+        """Results as a table of the kind of ``frame``."""
+        lanes, keys = self._outcomes(outcomes)
+        return self._output.table(frame, lanes, self._driver.times.codecs, keys if self._key_columns else None)
+
+    def _outcomes(self, outcomes: list[AnyOutcome]) -> Outcomes:
+        """Results as columns, with the columns of those keys only that have some."""
+        lanes = [outcome.columns() for outcome in outcomes]
+        columns, places = self._keys.columns(np.concatenate([outcome.codes for outcome in lanes]))
+        end = 0
+        for outcome in lanes:
+            outcome.codes = places[end : (end := end + len(outcome))]
+        return Outcomes(lanes, columns)
+
+    def _empty_frame(self, like: Any) -> Frame:
+        return columns_of({name: [] for name in self.query.columns} if like is None else like, self.query.columns)
+
+    # what it is asked
+
+    def next_timer(self) -> Any:
+        """No window of any key becomes complete before this time, unless tuples come; None: none at all. O(keys).
+
+        In the query's time, or, if it has none, in the first column that orders windows. It may be too early, never too
+        late.
+
+        >>> import sash
+        >>> query = sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()})
+        >>> op = sash.Operator(query)
+        >>> op.process({"t": 3}), op.next_timer()
+        ([], 10)
+        """
+        return self._driver.next_end()
+
+    @property
+    def newest(self) -> Any:
+        """The latest time of a tuple in the order of :meth:`next_timer`; None: there is none. O(keys).
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(windows=sash.tumbling(10, on="t"), aggregates={"n": sash.Count()}))
+        >>> op.process({"t": 3}), op.newest
+        ([], 3)
+        """
+        return self._driver.newest()
+
+    def forget_silent(self, before: Any) -> int:
+        """Forget the keys without a tuple since ``before``, open windows and all; how many they were. O(state).
+
+        A key that comes again is a new one. Refused without an order other than that of arrival.
+        """
+        which = ~self._driver.silent(before, self.keys)
+        if which.all():
+            return 0
+        metrics, mark = Counter(self.metrics), self._mark()
+        try:
+            self._driver.keep(which)
+            self._keys, self._serials = self._keys.keep(which), self._serials[which[: len(self._serials)]]
+            gone = metrics - Counter(self.metrics)
+            self._gone = self._gone + Counter({name: gone[name] for name in gone if name not in _HELD})
+            return int((~which).sum())
+        except BaseException:
+            self._undo(mark)
+            raise
+
+    @property
+    def metrics(self) -> dict[str, int]:
+        """Tuples in, results out, late ones corrected and dropped, slices and tuples held, merges done. O(keys)."""
+        return {name: count + self._gone[name] for name, count in self._driver.metrics().items()}
+
+    def explain(self) -> str:
+        """The plan in words, and how the batches so far have been run."""
+        lines = [str(self.plan)]
+        if self._key_columns:
+            reasons = [lane.rows_only for lane in self._driver.lanes if lane.rows_only]
+            how = f"row by row, each on its own: {reasons[0]}" if reasons else "all at once, by columns"
+            lines.append(f"keys       {how}")
+        for name, form in self._driver.compiled():
+            how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
+            lines.append(f"compiled   {name}: {how}")
+        return "\n".join(lines)
+
+    # all or nothing
+
+    def _mark(self) -> _Mark:
+        own = self._keys, self._serials, self._gone, self._closed
+        return own, self._keys.mark(), self._driver.mark()
+
+    def _undo(self, mark: _Mark) -> None:
+        """Take back a call that was interrupted, in the lanes and here."""
+        own, of_keys, of_driver = mark
+        self._keys, self._serials, self._gone, self._closed = own
+        self._driver.undo(of_driver)
+        self._keys.undo(of_keys)
