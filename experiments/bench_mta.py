@@ -28,7 +28,7 @@ from typing import Any
 import sash
 from mta_contenders import ALL, Places, enforcer, made, sized
 from mta_tables import FIELDS, report
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.aggregators import DABA
 from sash_experiments.machine import facts
 

@@ -13,7 +13,7 @@ import sys
 from typing import Any
 
 import sash
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.stores import LMDBStore, RedisStore, RocksDBStore, Store, StoredAMTA
 
 __all__ = ["AGGREGATION", "LARGEST", "opened", "whole"]

@@ -22,7 +22,7 @@ import sash.runtime.keyed
 from sash.cli import main
 from sash.cli.engines import Tally
 from sash.cli.files import Source
-from sash.cli.progress import line, summary
+from sash.cli.running import line, summary
 
 QUERY = """
 key = "key"

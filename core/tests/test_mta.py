@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 import sash
 from catalogue import CASES, Case
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.aggregators import AMTA, LogMTA, PolicyError, Recalc
-from sash.aggregators.mta.base import MTA, Policy
+from sash.aggregators.mta import MTA, Policy
 from sash.aggregators.mta.levels import Levels
 from sash.testing import Counted, Failing, naive
 
@@ -132,13 +132,13 @@ class TestMemory:
                 window.insert(i)
         assert window.partials <= 2 * len(window) + 130 * 17
 
-    def test_pages_that_were_given_back_are_gone(self) -> None:
+    def test_released_pages_are_gone(self) -> None:
         levels = Levels(page=4)
         levels.extend(0, list(range(100)))
         levels.drop(50)
         levels.drop(50)
         assert levels.get(0, 50) == 50
-        with pytest.raises(LookupError, match="page 0 of level 0 has been given back"):
+        with pytest.raises(LookupError, match="page 0 of level 0 has been released"):
             levels.get(0, 0)
 
 

@@ -86,7 +86,7 @@ WAYS = {
     "a punctuation": window('type = "punctuated"\nwhen = "trap:x"\ncolumns = "a"'),
     "a policy": window('type = "while"\npolicy = "trap:x"'),
     "built-in functions": aggregate("function = \"builtins:exec\"\ncolumns = \"open('TOUCHED', 'w')\""),
-    "Sash's own modules": aggregate('function = "sash.query.import_paths:imported"\ncolumns = "trap:x"'),
+    "Sash's own modules": aggregate('function = "sash.query.import_paths:import_path"\ncolumns = "trap:x"'),
     "what Sash imports": aggregate('function = "sash.query.file:os.system"\ncolumns = "touch TOUCHED"'),
 }
 

@@ -114,7 +114,7 @@ def test_lockstep_with_recalc(algorithm: type[Any], places: Callable[[], Reopen]
 @ALGORITHMS
 def test_a_window_opened_again_is_to_the_bit_what_it_was(algorithm: type[Any], place: Reopen) -> None:
     """Whatever the kinds of partials: numbers, tuples, nulls, texts."""
-    everything = sash.aggregations.together.Together([sash.Mean(), sash.Concat(), sash.SampleStdDev(), sash.Last()])
+    everything = sash.aggregations.custom.Together([sash.Mean(), sash.Concat(), sash.SampleStdDev(), sash.Last()])
     values = [None if i % 7 == 3 else i / 3 for i in range(700)]
     window = small(algorithm, everything, place())
     oracle = small(algorithm, everything, MemoryStore())

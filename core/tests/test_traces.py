@@ -188,7 +188,7 @@ class TestFlatFATFigures:
         window.insert_many("abcdefgh")
         before = counted.calls
         leaves = {8 + slot: letter for slot, letter in ((0, "A"), (1, "B"), (3, "D"), (6, "G"))}
-        changed = window._updated(leaves)
+        changed = window._changes(leaves)
         assert counted.calls - before == 6
         assert sorted(set(changed) - set(leaves)) == [1, 2, 3, 4, 5, 7]
         assert changed[1] == "ABcDefGh"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import sash
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.stores import RedisStore, StoreAway, StoredAMTA
 
 from .engine import Host, wait_for

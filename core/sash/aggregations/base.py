@@ -5,19 +5,18 @@ The vocabulary is that of the Reactive Aggregator paper:
     value --lift--> partial --combine (⊕)--> partial --lower--> result
 
 ``lift`` makes the partial of one value, ``combine`` merges the partials of two neighbouring stretches of the stream,
-older first, and ``lower`` turns a partial into the result a user sees. ``combine`` must be associative; nothing else
-is asked of it. What an aggregation can do beyond that is an offer a merging algorithm may take up:
+older first, and ``lower`` turns a partial into the result. ``combine`` must be associative, nothing else. An
+aggregation may offer more, which merging algorithms use:
 
 - ``commutative``: the order of the arguments of ``combine`` does not matter;
-- ``invertible``: ``invert(a ⊕ b, a) == b``, so that the oldest part of a window can be taken out again. It is a left
-  inverse: that is what a FIFO window needs, and it lets order-sensitive aggregations such as Collect offer one;
+- ``invertible``: ``invert(a ⊕ b, a) == b``, so that the oldest part of a window can be removed. FIFO windows need only
+  this left inverse, which order-sensitive aggregations such as Collect have too;
 - ``selective``: ``a ⊕ b`` is always one of ``a`` and ``b`` themselves (max, but not sum).
 
-Every aggregation is made a monoid in the same way, by adjoining a neutral element: ``identity`` is ``None``, the ⊥ of
-FlatFAT. It is the partial of a window without values and of a null, which is how nulls are skipped. So ``_lift``,
-``_combine``, ``_lower`` and ``_invert``, which an aggregation defines, see real values and real partials only; they
-are plain functions without ``self`` wherever they can be, so that they can be compiled. ``lift``, ``combine``,
-``lower`` and ``invert``, which everything else calls, are total.
+A neutral element makes every aggregation a monoid: ``identity`` is ``None``, the ⊥ of FlatFAT. It is the partial of an
+empty window and of a null, which is how nulls are skipped. An aggregation defines ``_lift``, ``_combine``, ``_lower``
+and ``_invert`` for real values and partials only, as plain functions without ``self`` where possible, so that they can
+be compiled. Everything else calls ``lift``, ``combine``, ``lower`` and ``invert``, which also take None.
 """
 
 from __future__ import annotations
@@ -28,10 +27,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-__all__ = ["Aggregation", "Flat", "Full", "Functions", "Kind", "Sliced"]
-
+__all__ = ["Aggregation", "Flat", "Full", "Functions", "Kind", "Sliced", "same"]
 
 _NUMPY_SCALARS = (np.number, np.bool_)
+
+
+def same(value: Any) -> Any:
+    """The value itself: ``lift`` and ``lower`` of aggregations whose partials are values."""
+    return value
 
 
 class Kind(Enum):
@@ -43,25 +46,25 @@ class Kind(Enum):
 
 
 class Functions(NamedTuple):
-    """What the columnar path compiles: on real values and partials only, like those that an aggregation defines."""
+    """What the columnar path compiles, for real values and partials only."""
 
     lift: Callable[..., Any]
     combine: Callable[[Any, Any], Any]
     lower: Callable[[Any], Any]
     guarded: bool = False
-    """Whether the last part of a result tells that the others are out of their type's range."""
+    """Whether the last part of a result says that the others overflow their type."""
 
 
 class Full(NamedTuple):
-    """What the columnar path compiles where all windows are full and without nulls: nobody needs to count values."""
+    """What the columnar path compiles where all windows are full and without nulls, so that values need no counting."""
 
     lift: Callable[[Any, Any], Any]
-    """Of a value and an origin to measure it from, a value of every window that the partial will be part of."""
+    """Of a value and an origin to measure it from, which is a value of every window with this partial."""
     combine: Callable[[Any, Any], Any]
     lower: Callable[[Any, int], Any]
     """Of a partial and the count of values in it."""
     counted: Callable[[Any, Any, Any], tuple[Any, ...]]
-    """Of a partial, its count and its origin, arrays all of them: that partial for :class:`Functions`."""
+    """Of arrays of partials, counts and origins: the partials of :class:`Functions`."""
 
     @property
     def guarded(self) -> bool:
@@ -69,26 +72,26 @@ class Full(NamedTuple):
 
 
 class Sliced(NamedTuple):
-    """What is compiled for slices of columns, whose partials go to and fro between rows and columns."""
+    """What is compiled for slices of columns, whose partials move between rows and columns."""
 
     functions: Functions
     to_rows: Callable[..., tuple[Any, ...]] | None = None
-    """The arrays of a row's numbers from those of the numbers in a compiled partial; None: they are the same."""
+    """From the arrays of compiled partials to those of row partials; None if they are the same."""
     from_rows: Callable[..., tuple[Any, ...]] | None = None
-    """The inverse; ``ValueError`` where there is none."""
+    """The inverse. Raises ``ValueError`` where there is none."""
 
 
 class Flat(NamedTuple):
-    """Partials as rows of an array, so that a kernel which releases the GIL can compute the ``lcs`` of many."""
+    """Partials as rows of an array, so that a kernel that releases the GIL can compute the ``lcs`` of many."""
 
     width: int
     dtype: str
     to_row: Callable[[Any], Any]
-    """The numbers of a partial; of the identity, those that a merge leaves alone."""
+    """The numbers of a partial; those of the identity are neutral."""
     from_row: Callable[[Any], Any]
     """The inverse."""
     suffixes: Callable[[Any], None]
-    """To be compiled: makes each row of an array, but the first, the sum of itself and all behind it, in place."""
+    """To be compiled: replaces each row but the first by the sum of itself and all behind it, in place."""
 
 
 class Aggregation:
@@ -110,15 +113,17 @@ class Aggregation:
     fields: ClassVar[tuple[str, ...]] = ()
     """The names of the parts of a result that has several, else empty."""
     result_column: ClassVar[int | None] = None
-    """Which input column a result is a value of, if it is: the result then has that column's type."""
+    """The input column that results are values of, if they are: they have its type."""
     result_tuple: ClassVar[type | None] = None
     """The named tuple that a result of several parts is."""
     carried: ClassVar[tuple[int, ...]] = ()
-    """Which input columns may be null in a row that counts: a null there is a value. A null elsewhere skips the row."""
+    """Input columns in which a null is a value. A null in another column skips the row."""
     lifts_booleans: ClassVar[bool] = False
-    """Whether compiled functions tell booleans from the numbers 0 and 1."""
+    """Whether compiled functions distinguish booleans from 0 and 1."""
+    _options: ClassVar[tuple[str, ...]] = ()
+    """The names of the constructor's keyword arguments, which are attributes too."""
     _lifts_rows: ClassVar[bool] = True
-    """Whether ``_lift`` of several columns takes them as one tuple; else as several arguments."""
+    """Whether ``_lift`` of several columns takes one tuple instead of several arguments."""
     empty: Any = None
     """The result of a window without values."""
     identity: ClassVar[None] = None
@@ -127,11 +132,13 @@ class Aggregation:
     commutative: bool = False
     selective: bool = False
     releases_gil: bool = False
-    """Whether ``combine`` lets other threads run meanwhile, so that a second thread is of use to PBA."""
+    """Whether ``combine`` lets other threads run, so that PBA gains from a second one."""
 
-    _lift: Callable[[Any], Any]
+    _lift: Callable[[Any], Any] = staticmethod(same)
     _combine: Callable[[Any, Any], Any]
-    _lower: Callable[[Any], Any]
+    _combine_clean: Callable[[Any, Any], Any] | None = None
+    """``_combine`` for columns without NaN, if that is faster."""
+    _lower: Callable[[Any], Any] = staticmethod(same)
     _invert: Callable[[Any, Any], Any] | None = None
 
     def __init__(self, *columns: str) -> None:
@@ -145,15 +152,12 @@ class Aggregation:
 
     @property
     def name(self) -> str:
-        """What messages and plans call it."""
+        """Its name in messages and plans."""
         return type(self).__name__
 
     @property
     def takes_ticks(self) -> bool:
-        """Whether it may be given timestamps and durations as the integers that they are made of.
-
-        It may if it only compares, chooses or counts values. Others compute with them, or put them in their results.
-        """
+        """Whether it accepts timestamps and durations as integers: it only compares, chooses or counts values."""
         return self.result_column is not None
 
     @property
@@ -191,34 +195,32 @@ class Aggregation:
         return total if oldest is None else self._invert(total, oldest)
 
     def columnar(self, kind: str, clean: bool) -> Functions:
-        """Its functions to be compiled for a column of a NumPy ``kind`` ("i", "u", "f"), ``clean`` if without NaN."""
-        return Functions(self._lift, self._combine, self._lower)
+        """The functions to compile for a column of a NumPy ``kind`` ("i", "u", "f"), ``clean`` if without NaN."""
+        combine = self._combine_clean if clean and self._combine_clean else self._combine
+        return Functions(self._lift, combine, self._lower)
 
     def full(self, kind: str) -> Full | None:
-        """Functions that are faster where all windows of a column are full, if it has such."""
+        """Faster functions for columns whose windows are all full; None if there are none."""
         return None
 
     def sliced(self, kind: str) -> Sliced:
-        """Its functions to be compiled for slices of a column of a NumPy ``kind``: with the partials of its rows."""
+        """The functions to compile for slices of a column of a NumPy ``kind``. Their partials are those of rows."""
         functions = self.columnar(kind, clean=False)
         if (functions.lift, functions.combine) != (self._lift, self._combine):
             functions = Functions(self._lift, self._combine, self._lower)
         return Sliced(functions)
 
     def sliced_with_nulls(self, kind: str) -> Sliced:
-        """The same for columns with nulls among those that are ``carried``.
-
-        ``lift`` gets a boolean more for each such column, at the end: whether it is null.
-        """
+        """As :meth:`sliced`, for ``carried`` columns with nulls: ``lift`` gets one more boolean each, whether it is."""
         raise TypeError(f"{self!r} carries no nulls")
 
     def flat(self) -> Flat | None:
-        """Its partials as rows of an array, if they are large and can be such: what PBA's second thread works on."""
+        """Its partials as rows of an array, which PBA's second thread works on; None if they cannot be."""
         return None
 
     def _arguments(self) -> dict[str, Any]:
-        """The constructor's keyword arguments: what tells two instances of a class apart besides their columns."""
-        return {}
+        """The constructor's keyword arguments. With the columns they identify an instance of a class."""
+        return {name: getattr(self, name) for name in self._options}
 
     def __repr__(self) -> str:
         arguments = [repr(column) for column in self.columns]

@@ -5,11 +5,10 @@ A partial is one Python integer of ``m`` bits, so that combining two filters is 
 
     m = ⌈-n·ln p / (ln 2)²⌉          k = round(m/n · ln 2)
 
-A filter must say the same on every machine and in every process, so positions do not come from ``hash()``,
-which is salted, but from BLAKE2b over an encoding that is equal exactly where the values are: ``1``, ``1.0``
-and ``True`` are one value, ``"1"`` is another. Two 64-bit halves of the digest give all k positions by
-enhanced double hashing (Dillinger and Manolios), which needs no further hashing and loses no accuracy
-against k independent ones.
+A filter is the same on every machine and in every process, so positions do not come from ``hash()``, which is salted,
+but from BLAKE2b over an encoding that is equal for equal values only: ``1``, ``1.0`` and ``True`` are one value,
+``"1"`` is another. Two 64-bit halves of the digest give all k positions by enhanced double hashing (Dillinger and
+Manolios), which is as accurate as k independent hashes.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _MAGIC = b"SBF1"
 
 
 def encode(value: Any) -> bytes:
-    """Bytes that are equal for equal values and different for different ones, everywhere and always."""
+    """Bytes that are equal for equal values only, on every machine and in every process."""
     if isinstance(value, np.datetime64 | np.timedelta64):  # which count nanoseconds where Python's cannot
         letter = b"t" if isinstance(value, np.datetime64) else b"m"
         return letter + encode(int(value.astype(f"{value.dtype.kind}8[ns]").astype(np.int64)))
@@ -85,7 +84,7 @@ def _mask(value: Any, size: int, hashes: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BloomFilter:
-    """A set that may say yes for a value it was not given, rarely, and never says no for one that it was.
+    """A set that never misses a value and rarely claims one that it does not hold.
 
     >>> import sash
     >>> seen = sash.Bloom()
@@ -105,7 +104,7 @@ class BloomFilter:
         return self.bits & mask == mask
 
     def estimated_count(self) -> float:
-        """How many distinct values were put in, by the share of bits that are set (Swamidass and Baldi)."""
+        """About how many distinct values it holds, by the share of bits that are set (Swamidass and Baldi)."""
         unset = self.size - self.bits.bit_count()
         return self.size / self.hashes * math.log(self.size / unset) if unset else math.inf
 
@@ -150,8 +149,7 @@ class Bloom(Aggregation):
     Values may be numbers, text, bytes, dates, timestamps and tuples of them; those that Python holds equal
     are one value (NaN, unlike in Python, equals itself).
 
-    Algebraic, commutative, not invertible. A combine costs O(m) bit operations, 64 at a time: 1.2 kB at the
-    defaults.
+    Algebraic, commutative, not invertible. A combine costs O(m) bit operations, 64 at a time: 1.2 kB at the defaults.
 
     >>> import sash
     >>> houses = sash.Bloom("house", capacity=1000, error_rate=0.01)
@@ -162,6 +160,7 @@ class Bloom(Aggregation):
     kind = Kind.ALGEBRAIC
     commutative = True
     _combine = staticmethod(_union)
+    _options = ("capacity", "error_rate")
 
     def __init__(self, *columns: str, capacity: int = 1000, error_rate: float = 0.01) -> None:
         super().__init__(*columns)
@@ -173,9 +172,6 @@ class Bloom(Aggregation):
         self.error_rate = error_rate
         self.size = math.ceil(-capacity * math.log(error_rate) / math.log(2) ** 2)
         self.hashes = max(1, round(self.size / capacity * math.log(2)))
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"capacity": self.capacity, "error_rate": self.error_rate}
 
     def flat(self) -> Flat:
         """A row is the filter's bits in words; that of the identity has none."""

@@ -21,10 +21,6 @@ def _subtract(total: int, oldest: int) -> int:
     return total - oldest
 
 
-def _same(partial: int) -> int:
-    return partial
-
-
 class Count(Aggregation):
     """``Count()`` counts rows, nulls included; ``Count("x")`` the values of ``x`` that are not null, as SQL does.
 
@@ -40,7 +36,6 @@ class Count(Aggregation):
     commutative = True
     _lift = staticmethod(_one)
     _combine = staticmethod(_add)
-    _lower = staticmethod(_same)
     _invert = staticmethod(_subtract)
 
     @property

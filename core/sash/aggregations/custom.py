@@ -1,4 +1,4 @@
-"""A user's own aggregation: plain functions in, an :class:`Aggregation` out."""
+"""Aggregations made of plain functions (:func:`aggregation`) and of other aggregations (:class:`Together`)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation, Kind
 
-__all__ = ["aggregation"]
+__all__ = ["Together", "aggregation"]
+
+_SIZES = [Kind.DISTRIBUTIVE, Kind.ALGEBRAIC, Kind.HOLISTIC]
 
 
-def _same(partial: Any) -> Any:
+def _same(partial: Any) -> Any:  # its name is part of the fingerprint of saved states
     return partial
 
 
 class _Custom(Aggregation):
-    """Holds a user's functions under the names that :class:`Aggregation` looks them up by."""
+    """A user's functions under the names that :class:`Aggregation` uses."""
 
     lifts_booleans = True
 
@@ -24,15 +26,10 @@ class _Custom(Aggregation):
         self._functions = functions
         self._offers = offers
         super().__init__(*columns)
-        self._lift = functions["lift"]
-        self._combine = functions["combine"]
-        self._lower = functions["lower"]
-        self._invert = functions["invert"]
-        self.commutative = offers["commutative"]
-        self.selective = offers["selective"]
-        self.releases_gil = offers["releases_gil"]
-        self.kind = offers["kind"]
-        self.empty = offers["empty"]
+        for role, function in functions.items():
+            setattr(self, f"_{role}", function)
+        for trait in ("commutative", "selective", "releases_gil", "kind", "empty"):
+            setattr(self, trait, offers[trait])
 
     @property
     def name(self) -> str:
@@ -46,7 +43,7 @@ class _Custom(Aggregation):
 
 
 class _CustomOfSeveral(_Custom):
-    """``lift`` gets one argument a column; a row in which any of them is null is skipped."""
+    """``lift`` gets one argument a column. A row with a null in one of them is skipped."""
 
     _lifts_rows = False
 
@@ -76,14 +73,12 @@ def aggregation(
     """An aggregation of your own, from three plain functions.
 
     ``lift(value)`` (one argument a column) makes a partial, ``combine(a, b)`` merges two neighbouring ones, the older
-    first, and ``lower(partial)`` makes the result. ``combine`` must be associative and must not change its arguments;
-    nothing else is asked. It is never called with a null or an empty window: those are handled for it. A partial must
-    not be ``None``, which stands for the empty window.
+    first, and ``lower(partial)`` makes the result. ``combine`` must be associative and must not change its arguments.
+    It never gets a null or an empty window. A partial must not be ``None``, which stands for the empty window.
 
     ``commutative=True``, ``selective=True`` (combine returns one of its arguments) and ``invert`` (``invert(a ⊕ b, a)
-    == b``) are offers that a planner may use; :func:`sash.check_laws` tells whether they hold. ``releases_gil=True``
-    says that ``combine`` spends its time where other threads can run, in native code. ``empty`` is the result of a
-    window without values.
+    == b``) are offers that the planner may use; :func:`sash.check_laws` checks them. ``releases_gil=True`` says that
+    ``combine`` runs in native code that lets other threads run. ``empty`` is the result of a window without values.
 
     >>> import sash
     >>> spread = sash.aggregation("load", lift=lambda v: (v, v),
@@ -108,3 +103,56 @@ def aggregation(
         "name": name,
     }
     return (_CustomOfSeveral if len(names) > 1 else _Custom)(names, functions, offers)
+
+
+class Together(Aggregation):
+    """Several aggregations over one window: values, partials and results are tuples with one for each part.
+
+    A combine costs one of each part. Commutative if all parts are. Never invertible: a part whose values are all null
+    would result in a zero instead of None.
+
+    >>> import sash
+    >>> both = Together([sash.Min(), sash.Max()])
+    >>> window = sash.aggregators.DABA(both)
+    >>> window.insert_many([(3, 3), (1, 1), (2, None)]); window.query()
+    (1, 3)
+    """
+
+    def __init__(self, parts: Sequence[Aggregation]) -> None:
+        self.parts = tuple(parts)
+        super().__init__()
+        self.kind = max((part.kind for part in self.parts), key=_SIZES.index)
+        self.commutative = all(part.commutative for part in self.parts)
+        self.releases_gil = all(part.releases_gil for part in self.parts)
+        self.empty = tuple(part.empty for part in self.parts)
+
+    @property
+    def name(self) -> str:
+        return " and ".join(map(repr, self.parts))
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def _key(self) -> tuple[Any, ...]:
+        return (Together, self.parts)
+
+    def lift(self, value: Any) -> tuple[Any, ...]:
+        return tuple([part.lift(x) for part, x in zip(self.parts, value, strict=True)])
+
+    def _combine(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
+        try:
+            return tuple([part.combine(x, y) for part, x, y in zip(self.parts, a, b, strict=True)])
+        except TypeError as error:
+            raise TypeError(self._complaint(a, b, error)) from error
+
+    def _complaint(self, a: tuple[Any, ...], b: tuple[Any, ...], error: TypeError) -> str:
+        """Name the part that cannot be combined."""
+        for part, x, y in zip(self.parts, a, b, strict=True):
+            try:
+                part.combine(x, y)
+            except TypeError:
+                return f"{part!r} cannot combine {x!r} with {y!r}: {error}"
+        return str(error)
+
+    def _lower(self, partial: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple([part.lower(x) for part, x in zip(self.parts, partial, strict=True)])

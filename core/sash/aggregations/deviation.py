@@ -1,17 +1,18 @@
 """Standard deviations by the pairwise merge of Chan, Golub and LeVeque.
 
-A partial is (n, mean, m2), ``m2`` the sum of squared distances from the mean. It is never formed as a sum of squares
-minus a squared sum, which cancels to noise where the mean is large beside the spread. For the same reason neither
-deviation offers ``invert``: undoing the merge cancels in the same way.
+A partial is (n, mean, m2), ``m2`` the sum of squared distances from the mean. A sum of squares minus a squared sum
+would cancel to noise where the mean is large beside the spread. Undoing a merge would cancel in the same way, so
+neither deviation offers ``invert``.
 
-Full windows of columns do without the merge's division: they sum distances from an origin, and their squares. The
-origin is a value of the window, so its own squared distance from the mean is part of ``m2``, the sum of squares is at
-most n times ``m2``, and no more cancels than the digits of n, however large the mean is and wherever the origin lies.
+Full windows of columns avoid the merge's division: they sum distances from an origin, and their squares. The origin is
+a value of the window, so its own squared distance from the mean is part of ``m2``, the sum of squares is at most n
+times ``m2``, and no more cancels than the digits of n, however large the mean is and wherever the origin lies.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,20 @@ def _counted(partial: tuple[Any, Any], count: Any, origin: Any) -> tuple[Any, An
     return (count, origin + total / count, np.maximum(squares - total * (total / count), 0.0))
 
 
-class SampleStdDev(Aggregation):
+class _StdDev(Aggregation):
+    """What both share. ``_lower_full`` lowers a full window's partial and count."""
+
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_lift)
+    _combine = staticmethod(_combine)
+    _lower_full: Callable[[tuple[float, float], int], float]
+
+    def full(self, kind: str) -> Full:
+        return Full(_distance, _add, self._lower_full, _counted)
+
+
+class SampleStdDev(_StdDev):
     """The standard deviation of a sample (divisor n - 1); ``None`` for fewer than two values, as in SQL.
 
     Algebraic, commutative, not invertible: an inverse would cancel, see the module.
@@ -91,17 +105,11 @@ class SampleStdDev(Aggregation):
     True
     """
 
-    kind = Kind.ALGEBRAIC
-    commutative = True
-    _lift = staticmethod(_lift)
-    _combine = staticmethod(_combine)
     _lower = staticmethod(_lower_sample)
-
-    def full(self, kind: str) -> Full:
-        return Full(_distance, _add, _full_sample, _counted)
+    _lower_full = staticmethod(_full_sample)
 
 
-class PopulationStdDev(Aggregation):
+class PopulationStdDev(_StdDev):
     """The standard deviation of a whole population (divisor n). Algebraic, commutative, not invertible.
 
     >>> import sash
@@ -110,11 +118,5 @@ class PopulationStdDev(Aggregation):
     1.0
     """
 
-    kind = Kind.ALGEBRAIC
-    commutative = True
-    _lift = staticmethod(_lift)
-    _combine = staticmethod(_combine)
     _lower = staticmethod(_lower_population)
-
-    def full(self, kind: str) -> Full:
-        return Full(_distance, _add, _full_population, _counted)
+    _lower_full = staticmethod(_full_population)

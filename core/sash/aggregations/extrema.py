@@ -1,8 +1,7 @@
 """Smallest and largest: the value, how often it occurs, and where.
 
-NaN wins over every number, in both directions, as in NumPy; among equals the first in order wins. Values need an
-order (``<``) and nothing else, so text and timestamps work too. Columns without NaN have functions of their own, which
-a processor does in one instruction.
+NaN wins over every number, in both directions, as in NumPy; among equals the first wins. Values only need an order
+(``<``), so text and timestamps work too. Columns without NaN have functions that compile to one instruction.
 """
 
 from __future__ import annotations
@@ -14,10 +13,6 @@ import numpy as np
 from sash.aggregations.base import Aggregation, Functions, Kind, Sliced
 
 __all__ = ["ArgMax", "ArgMin", "Max", "MaxCount", "Min", "MinCount"]
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _larger(a: Any, b: Any) -> Any:
@@ -47,12 +42,8 @@ class Max(Aggregation):
     result_column = 0
     commutative = True
     selective = True
-    _lift = staticmethod(_same)
     _combine = staticmethod(_larger)
-    _lower = staticmethod(_same)
-
-    def columnar(self, kind: str, clean: bool) -> Functions:
-        return Functions(_same, _larger_clean if clean else _larger, _same)
+    _combine_clean = staticmethod(_larger_clean)
 
 
 class Min(Aggregation):
@@ -67,12 +58,16 @@ class Min(Aggregation):
     result_column = 0
     commutative = True
     selective = True
-    _lift = staticmethod(_same)
     _combine = staticmethod(_smaller)
-    _lower = staticmethod(_same)
+    _combine_clean = staticmethod(_smaller_clean)
 
-    def columnar(self, kind: str, clean: bool) -> Functions:
-        return Functions(_same, _smaller_clean if clean else _smaller, _same)
+
+def _larger_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return a if a[0] >= b[0] or a[0] != a[0] else b
+
+
+def _smaller_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    return a if a[0] <= b[0] or a[0] != a[0] else b
 
 
 def _value_once(value: Any) -> tuple[Any, int]:
@@ -82,17 +77,13 @@ def _value_once(value: Any) -> tuple[Any, int]:
 def _larger_or_add(a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
     if a[0] == b[0] or (a[0] != a[0] and b[0] != b[0]):
         return (a[0], a[1] + b[1])
-    if a[0] != a[0]:
-        return a
-    return b if b[0] > a[0] or b[0] != b[0] else a
+    return a if a[0] > b[0] or a[0] != a[0] else b
 
 
 def _smaller_or_add(a: tuple[Any, int], b: tuple[Any, int]) -> tuple[Any, int]:
     if a[0] == b[0] or (a[0] != a[0] and b[0] != b[0]):
         return (a[0], a[1] + b[1])
-    if a[0] != a[0]:
-        return a
-    return b if b[0] < a[0] or b[0] != b[0] else a
+    return a if a[0] < b[0] or a[0] != a[0] else b
 
 
 def _second(partial: tuple[Any, Any]) -> Any:
@@ -134,14 +125,6 @@ class MinCount(Aggregation):
 def _pair(value: Any) -> tuple[Any, Any]:
     measure, argument = value
     return (measure, argument)
-
-
-def _larger_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    return a if a[0] >= b[0] or a[0] != a[0] else b
-
-
-def _smaller_first(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
-    return a if a[0] <= b[0] or a[0] != a[0] else b
 
 
 def _larger_first_clean(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -210,9 +193,7 @@ class ArgMax(_Arg):
     """
 
     _combine = staticmethod(_larger_first)
-
-    def columnar(self, kind: str, clean: bool) -> Functions:
-        return Functions(_pair, _larger_first_clean if clean else _larger_first, _second)
+    _combine_clean = staticmethod(_larger_first_clean)
 
 
 class ArgMin(_Arg):
@@ -227,6 +208,4 @@ class ArgMin(_Arg):
     """
 
     _combine = staticmethod(_smaller_first)
-
-    def columnar(self, kind: str, clean: bool) -> Functions:
-        return Functions(_pair, _smaller_first_clean if clean else _smaller_first, _second)
+    _combine_clean = staticmethod(_smaller_first_clean)

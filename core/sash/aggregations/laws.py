@@ -1,7 +1,7 @@
-"""Does an aggregation keep the laws that the merging algorithms rely on? With the values that prove it if not.
+"""Checks the laws of aggregations that the merging algorithms rely on, and shows values that break them.
 
-The laws are checked on the lifted samples and on what ``combine`` makes of them, since many a wrong ``combine`` is
-right on single values (a mean of means, say).
+The laws are checked on the lifted samples and on combinations of them: many a wrong ``combine`` is right on single
+values (a mean of means, say).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_PARTIALS = 14  # 14³ = 2744 triples: thorough, and well under a second fo
 
 
 class LawError(ValueError):
-    """An aggregation breaks a law that it must keep or said it keeps. ``violations`` lists them in words."""
+    """An aggregation breaks laws that it must keep or claims to keep; ``violations`` lists them in words."""
 
     def __init__(self, aggregation: Aggregation, violations: list[str]) -> None:
         self.violations = violations
@@ -32,9 +32,9 @@ def check_laws(
 ) -> None:
     """Raise :class:`LawError`, with the values that prove it, unless ``aggregation`` keeps its laws on ``samples``.
 
-    Checked are: ``combine`` is associative, does not change its arguments and does not return None; ``commutative``,
-    ``selective`` and ``invert`` hold if offered. Results are compared by ``equal``, by default equality that allows
-    floats a relative error of 1e-9. Costs some thousand calls of ``combine``, however many samples there are.
+    ``combine`` must be associative, not change its arguments and not return None; ``commutative``, ``selective`` and
+    ``invert`` must hold if offered. ``equal`` compares results; by default floats may differ by a relative 1e-9. Costs
+    some thousand calls of ``combine``, however many samples there are.
 
     >>> import sash
     >>> sash.check_laws(sash.Max(), [3, 1, 2])
@@ -47,16 +47,16 @@ def check_laws(
     """
     same = equal or alike
     partials, mutation = _partials(aggregation, samples)
-    found = [mutation] if mutation else []
+    violations = [mutation] if mutation else []
     if not mutation:  # after a mutation nothing that is compared means anything
         for law in (_closed, _associative, _commutative, _selective, _invertible):
-            found += islice(law(aggregation, partials, same), 1)
-    if found:
-        raise LawError(aggregation, found)
+            violations += islice(law(aggregation, partials, same), 1)
+    if violations:
+        raise LawError(aggregation, violations)
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Equality that looks into tuples and lists, takes NaN for equal to NaN and allows floats a relative 1e-9."""
+    """Equality of values, tuples and lists, in which NaN equals NaN and floats may differ by a relative 1e-9."""
     if isinstance(a, float) or isinstance(b, float):
         try:
             return (a != a and b != b) or math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-12)
@@ -68,7 +68,7 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def _partials(aggregation: Aggregation, samples: Iterable[Any]) -> tuple[list[Any], str | None]:
-    """Lifted samples and combinations of neighbours among them, and what gave away a combine that changes arguments."""
+    """Lifted samples and combinations of neighbours; and how ``combine`` changes its arguments, if it does."""
     lifted = [partial for partial in map(aggregation.lift, samples) if partial is not None][:_MOST_PARTIALS]
     if not lifted:
         raise ValueError("check_laws needs at least one sample that is not null")
@@ -77,15 +77,15 @@ def _partials(aggregation: Aggregation, samples: Iterable[Any]) -> tuple[list[An
         before = copy.deepcopy((a, b))
         result = aggregation.combine(a, b)
         for name, now, then in (("first", a, before[0]), ("second", b, before[1])):
-            if not _untouched(now, then):
+            if not _is_unchanged(now, then):
                 return [], f"combine changes its {name} argument: it was {then!r} and is {now!r} after the call"
         merged.append(result)
     half = (_MOST_PARTIALS + 1) // 2
     return lifted[:half] + merged[: _MOST_PARTIALS - half], None
 
 
-def _untouched(now: Any, then: Any) -> bool:
-    """Equal, or equal as far as can be seen: an object without ``__eq__`` is compared by its contents."""
+def _is_unchanged(now: Any, then: Any) -> bool:
+    """Whether both are equal; objects without ``__eq__`` are compared by their contents."""
     if alike(now, then):
         return True
     state = getattr(now, "__dict__", None)

@@ -4,25 +4,21 @@ A partial is a flat tuple of floats, merged by adding:
 
     (count, min, max, Σx … Σxᵏ, Σlog x … Σ(log x)ᵏ)
 
-The sums of logarithms mean something only while ``min`` is positive. A NaN or an infinity makes ``count``
-NaN, which no merge undoes, and so the result.
+The sums of logarithms are valid only while ``min`` is positive. A NaN or an infinity makes ``count`` NaN, which no
+merge undoes, and so the result.
 
-To lower it is to ask which density has these moments. Many have; the one of maximum entropy is taken, which
-claims nothing beyond them (:mod:`sash.aggregations.max_entropy`).
-
-Which moments it is given:
+Lowering finds a density with these moments. Of the many it takes the one of maximum entropy, which claims nothing
+beyond them (:mod:`sash.aggregations.max_entropy`). The moments that it uses:
 
 - Those of data far from zero cancel when they are scaled. With c the centre over half the range, at most
-  13.06 / (0.78 + log₁₀(|c| + 1)) of them mean anything (the paper's rule), and none that left a float's
-  range.
-- n values have at most 2n - 3 moments that more than one distribution shares. Where Newton's method does not
-  converge, because few values are distinct and no density fits, it is given fewer, down to none: then the
-  estimate is linear from ``min`` to ``max``, as it is for two values. Of about ten values or fewer that hangs on
-  roundings: the same values merged in another order may be estimated otherwise, between ``min`` and ``max`` still.
-- The paper solves for both kinds of moments at once. Here each is solved for alone, the logarithms if all
-  values are positive, and the fit with the lower cross entropy -E[log f(x)] is taken. That is the
-  entropy of the data plus the Kullback-Leibler divergence from data to fit, and the moments are enough to
-  tell it.
+  13.06 / (0.78 + log₁₀(|c| + 1)) of them are accurate (the paper's rule), and none beyond a float's range.
+- n values have at most 2n - 3 moments that more than one distribution shares. Where Newton's method does not converge,
+  because few values are distinct and no density fits, it gets fewer, down to none: then the estimate is linear from
+  ``min`` to ``max``, as for two values. For about ten values or fewer that depends on roundings: the same values merged
+  in another order may have another estimate, still between ``min`` and ``max``.
+- The paper solves for both kinds of moments at once. Here each is solved alone, the logarithms if all values are
+  positive, and the fit with the lower cross entropy -E[log f(x)] wins. That is the entropy of the data plus the
+  Kullback-Leibler divergence from data to fit, and the moments determine it.
 
 Average rank error of the quantiles 0.01, 0.02 … 0.99 of 10,000 values, k = 10 (measured by the tests):
 
@@ -34,8 +30,8 @@ Average rank error of the quantiles 0.01, 0.02 … 0.99 of 10,000 values, k = 10
     offset       0.0018
     die          0.0600
 
-``offset`` is 1e6 + normal, of which 2 moments can be used. Where few values are distinct, as with the die,
-the error is large; there :class:`sash.Quantile` is exact, and its partials are small.
+``offset`` is 1e6 + normal, of which 2 moments are usable. Where few values are distinct, as with the die, the error is
+large; there :class:`sash.Quantile` is exact, and its partials are small.
 """
 
 from __future__ import annotations
@@ -52,7 +48,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation, Flat, Kind
 from sash.aggregations.max_entropy import Fit, Floats, chebyshev_moments, maximum_entropy, scale
-from sash.aggregations.quantiles import checked_shares
+from sash.aggregations.quantiles import shares_of
 
 __all__ = ["MomentSketch"]
 
@@ -84,7 +80,7 @@ def _from_row(row: Floats) -> Partial | None:
 
 
 def _usable(count: float, low: float, high: float, sums: Sequence[float]) -> int:
-    """How many of the power sums mean anything once they are scaled, and leave more than one density open."""
+    """How many of the power sums are accurate once they are scaled, and leave more than one density open."""
     centre, half = scale(low, high)
     exact = int(13.06 / (0.78 + math.log10(abs(centre / half) + 1.0)))
     digits = max(abs(math.log10(max(abs(low), abs(high)))), abs(math.log10(half)))
@@ -100,7 +96,7 @@ def _fit(count: float, low: float, high: float, sums: Sequence[float]) -> Fit:
 
 
 def _estimates(partial: Partial, shares: Floats) -> Floats:
-    """Of the quantiles at the ``shares``, unclipped."""
+    """Estimates of the quantiles at ``shares``, unclipped."""
     count, low, high = partial[:3]
     k = (len(partial) - 3) // 2
     sums, log_sums = partial[3 : 3 + k], partial[3 + k :]
@@ -118,9 +114,8 @@ def _estimates(partial: Partial, shares: Floats) -> Floats:
 class MomentSketch(Aggregation):
     """About the value below which the share ``q`` of the numbers lies, from ``k`` moments of them.
 
-    ``q`` may be a sequence; the result is then a tuple. It lies between the smallest and the largest value
-    and grows with ``q``. NaN or an infinity among the values makes it NaN. Accuracy: see
-    :mod:`sash.aggregations.moment_sketch`.
+    ``q`` may be a sequence; the result is then a tuple. It lies between the smallest and the largest value and grows
+    with ``q``. NaN or an infinity among the values makes it NaN. Accuracy: see :mod:`sash.aggregations.moment_sketch`.
 
     Algebraic, commutative, not invertible (the smallest and the largest value are not). A combine is 2k + 3
     operations, a lower about a millisecond.
@@ -137,16 +132,14 @@ class MomentSketch(Aggregation):
     kind = Kind.ALGEBRAIC
     commutative = True
     _combine = staticmethod(_combine)
+    _options = ("k", "q")
 
     def __init__(self, *columns: str, k: int = 10, q: float | Sequence[float] = 0.5) -> None:
         super().__init__(*columns)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= 20:
             raise ValueError(f"k, the number of moments, must be a whole number from 1 to 20; got {k!r}")
         self.k = k
-        self.q = checked_shares(q, self.name)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"k": self.k, "q": self.q}
+        self.q = shares_of(q, self.name)
 
     def flat(self) -> Flat:
         """A row is a partial; that of the identity counts nothing."""

@@ -5,14 +5,10 @@ from __future__ import annotations
 from operator import ne
 from typing import Any, NamedTuple
 
-from sash.aggregations.base import Aggregation, Functions, Kind
+from sash.aggregations.base import Aggregation, Functions, Kind, same
 from sash.aggregations.extrema import _larger, _larger_clean, _smaller, _smaller_clean
 
 __all__ = ["M4", "Collect", "CollectDistinct", "Concat", "First", "Last", "M4Result"]
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _older(a: Any, b: Any) -> Any:
@@ -38,9 +34,7 @@ class First(Aggregation):
 
     result_column = 0
     selective = True
-    _lift = staticmethod(_same)
     _combine = staticmethod(_older)
-    _lower = staticmethod(_same)
 
 
 class Last(Aggregation):
@@ -54,9 +48,7 @@ class Last(Aggregation):
 
     result_column = 0
     selective = True
-    _lift = staticmethod(_same)
     _combine = staticmethod(_younger)
-    _lower = staticmethod(_same)
     _invert = staticmethod(_keep)
 
 
@@ -92,7 +84,7 @@ class Collect(Aggregation):
     _invert = staticmethod(_drop_prefix)
 
 
-def _single_hashed(value: Any) -> tuple[Any, ...]:
+def _single_hashable(value: Any) -> tuple[Any, ...]:
     hash(value)  # an unhashable value is refused here, before it is part of anything
     return (value,)
 
@@ -116,7 +108,7 @@ class CollectDistinct(Aggregation):
     """
 
     kind = Kind.HOLISTIC
-    _lift = staticmethod(_single_hashed)
+    _lift = staticmethod(_single_hashable)
     _combine = staticmethod(_append_new)
     _lower = staticmethod(_to_list)
 
@@ -131,16 +123,13 @@ class Concat(Aggregation):
     """
 
     kind = Kind.HOLISTIC
-    _lower = staticmethod(_same)
+    _options = ("separator",)
 
     def __init__(self, *columns: str, separator: str = ",") -> None:
         super().__init__(*columns)
         if not isinstance(separator, str):
             raise TypeError(f"separator must be a string; got {separator!r}")
         self.separator = separator
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"separator": self.separator}
 
     @staticmethod
     def _lift(value: Any) -> str:
@@ -198,4 +187,4 @@ class M4(Aggregation):
     _lower = staticmethod(_to_m4)
 
     def columnar(self, kind: str, clean: bool) -> Functions:
-        return Functions(_four, _merge_four_clean if clean else _merge_four, _same)
+        return Functions(_four, _merge_four_clean if clean else _merge_four, same)

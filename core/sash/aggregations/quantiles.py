@@ -1,18 +1,17 @@
 """Exact quantiles from sorted runs.
 
-As in general stream slicing, a partial is sorted and run-length encoded, so that merging two of them is
-one linear pass and a value that repeats is kept once:
+As in general stream slicing, a partial is sorted and run-length encoded, so that a merge is one linear pass and a
+repeated value is kept once:
 
     (count, nans, values, counts)     e.g.  3, 1, 3, NaN  is  (3, 1, (1, 3), (1, 2))
 
-``values`` are distinct and ascending, ``counts[i]`` says how often ``values[i]`` occurs, and ``count`` is the
-sum of them: where it equals ``len(values)`` nothing repeats, which both merging and lowering use. NaN has no
-place in an order and is counted apart: while a window holds one its quantiles are NaN, as in NumPy, and they
-are numbers again when it has left.
+``values`` are distinct and ascending, ``counts[i]`` says how often ``values[i]`` occurs, and ``count`` is their sum: if
+it equals ``len(values)`` nothing repeats, which both merging and lowering use. NaN has no order and is counted apart:
+while a window holds one its quantiles are NaN, as in NumPy.
 
-The merge takes the cheapest of three ways that CPython has. A few values go into many by bisection. Two runs
-without a value in common are concatenated and sorted: timsort finds the two runs and merges them at the speed
-of C. All else goes through a dictionary, so values must be hashable.
+The merge takes the cheapest of three ways. A few values go into many by bisection. Two runs without a common value are
+concatenated and sorted: timsort merges the two runs at the speed of C. All else goes through a dictionary, so values
+must be hashable.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from fractions import Fraction
 from itertools import accumulate, islice
 from numbers import Real
 from operator import eq
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -81,10 +80,7 @@ def _insert(many: Run, few: Run) -> Run:
 def _merge(a: Run, b: Run) -> Run:
     merged = dict(zip(*a, strict=True))
     for value, count in zip(*b, strict=True):
-        if value in merged:
-            merged[value] += count
-        else:
-            merged[value] = count
+        merged[value] = merged.get(value, 0) + count
     if len(merged) == len(a[0]):
         return (a[0], tuple(merged.values()))
     values = tuple(sorted(merged))
@@ -153,8 +149,8 @@ _INTERPOLATIONS: dict[str, Callable[[Partial, float], Any]] = {
 }
 
 
-def checked_share(q: Any, name: str) -> float:
-    """``q`` as a float, or an error that says what is wrong with it."""
+def share_of(q: Any, name: str) -> float:
+    """``q`` as a float. Raises unless it is a number from 0 to 1."""
     if q is None:
         raise TypeError(f'{name} needs q, the share of the values below it: {name}("load", q=0.9)')
     if isinstance(q, bool) or not isinstance(q, Real):
@@ -165,25 +161,25 @@ def checked_share(q: Any, name: str) -> float:
     return share
 
 
-def checked_shares(q: Any, name: str) -> float | tuple[float, ...]:
-    """The same for a ``q`` that may be a sequence of shares."""
+def shares_of(q: Any, name: str) -> float | tuple[float, ...]:
+    """As :func:`share_of`, for a ``q`` that may be a sequence of shares."""
     if not isinstance(q, list | tuple | np.ndarray):
-        return checked_share(q, name)
+        return share_of(q, name)
     if not len(q):
         raise ValueError(f"{name} needs at least one q; got {q!r}")
-    return tuple(checked_share(share, name) for share in q)
+    return tuple(share_of(share, name) for share in q)
 
 
 class Quantile(Aggregation):
     """``Quantile("load", 0.9)``: the value below which the share ``q`` of the values lies.
 
-    It stands at place ``q·(n-1)`` of the sorted values, as ``numpy.quantile``, pandas and SQL's
-    ``percentile_cont`` have it. Between two values ``interpolation`` decides: ``"linear"`` (numbers,
-    durations, timestamps; integers give a float), or ``"lower"``, ``"higher"`` and ``"nearest"`` (half to
-    even), which pick one of the two and so work for anything that has an order, text for example.
+    It is at place ``q·(n-1)`` of the sorted values, as in ``numpy.quantile``, pandas and SQL's ``percentile_cont``.
+    Between two values ``interpolation`` decides: ``"linear"`` (numbers, durations, timestamps; integers give a float),
+    or ``"lower"``, ``"higher"`` and ``"nearest"`` (half to even), which pick one of the two and work for anything with
+    an order, such as text.
 
-    Holistic, commutative, invertible. With d distinct values a combine, an invert and a lower cost O(d); a
-    lower costs O(1) where no value repeats.
+    Holistic, commutative, invertible. With d distinct values a combine, an invert and a lower cost O(d), a lower O(1)
+    if no value repeats.
 
     >>> import sash
     >>> high = sash.Quantile("load", 0.9)
@@ -197,19 +193,17 @@ class Quantile(Aggregation):
     commutative = True
     _combine = staticmethod(_combine)
     _invert = staticmethod(_invert)
+    _options: ClassVar[tuple[str, ...]] = ("q", "interpolation")
 
     def __init__(self, *columns: str | float, q: float | None = None, interpolation: str = "linear") -> None:
         names: tuple[Any, ...] = columns
         if q is None and names and not isinstance(names[-1], str):
             names, q = names[:-1], names[-1]
         super().__init__(*names)
-        self.q = checked_share(q, self.name)
+        self.q = share_of(q, self.name)
         if interpolation not in _INTERPOLATIONS:
             raise ValueError(f"interpolation must be one of {list(_INTERPOLATIONS)}; got {interpolation!r}")
         self.interpolation = interpolation
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"q": self.q, "interpolation": self.interpolation}
 
     def _lift(self, value: Any) -> Partial:
         if self.interpolation == "linear" and not isinstance(value, _MEASURES):
@@ -233,8 +227,7 @@ class Median(Quantile):
     1.5
     """
 
+    _options = ("interpolation",)
+
     def __init__(self, *columns: str, interpolation: str = "linear") -> None:
         super().__init__(*columns, q=0.5, interpolation=interpolation)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"interpolation": self.interpolation}

@@ -1,9 +1,8 @@
 """Mergeable sketches of Apache DataSketches: an answer within a known error from a partial of fixed size.
 
-They need the extra ``sash[sketches]``; the package is imported when the first of them is made and not before.
-A partial is the sketch in its own serialised form, which other DataSketches libraries read too: the package's
-objects are mutable and neither compare nor pickle, bytes do both and cannot be changed. A combine reads two and
-writes one, in 1 to 30 µs (heavy hitters: up to 250).
+They need the extra ``sash[sketches]``, which is imported when the first of them is created. A partial is the
+serialised sketch, which other DataSketches libraries read too: the package's objects are mutable and neither
+compare nor pickle. A combine reads two and writes one, in 1 to 30 µs (heavy hitters: up to 250).
 """
 
 from __future__ import annotations
@@ -13,11 +12,11 @@ import json
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from sash.aggregations.base import Aggregation, Kind
 from sash.aggregations.bloom import encode
-from sash.aggregations.quantiles import checked_shares
+from sash.aggregations.quantiles import shares_of
 
 __all__ = ["DistinctCount", "HeavyHitters", "QuantileSketch"]
 
@@ -33,10 +32,20 @@ def _library() -> Any:
 class _Sketch(Aggregation):
     kind = Kind.ALGEBRAIC
     commutative = True
+    _type: ClassVar[str]
+    """The class of the library that a partial is a serialised object of."""
 
     def __init__(self, *columns: str) -> None:
         super().__init__(*columns)
         _library()  # better here than on the first value
+
+    def _read(self, partial: bytes) -> Any:
+        return getattr(_library(), self._type).deserialize(partial)
+
+    def _combine(self, a: bytes, b: bytes) -> bytes:
+        merged = self._read(a)
+        merged.merge(self._read(b))
+        return bytes(merged.serialize())
 
 
 def _within(name: str, value: Any, low: int, high: int) -> int:
@@ -48,8 +57,8 @@ def _within(name: str, value: Any, low: int, high: int) -> int:
 class DistinctCount(_Sketch):
     """About how many different values there are: HyperLogLog with 2**lg_k registers of a byte.
 
-    The standard error is 1.04 / √2**lg_k, 1.6 % at the default; up to about 2**lg_k / 10 values it is nearly
-    exact. What counts as equal and which values it takes is as in :class:`Bloom`.
+    The standard error is 1.04 / √2**lg_k, 1.6 % at the default; up to about 2**lg_k / 10 values it is nearly exact.
+    Values and their equality are as in :class:`Bloom`.
 
     Algebraic, commutative, not invertible; deterministic. A combine costs O(2**lg_k).
 
@@ -59,12 +68,12 @@ class DistinctCount(_Sketch):
     2
     """
 
+    _type = "hll_sketch"
+    _options = ("lg_k",)
+
     def __init__(self, *columns: str, lg_k: int = 12) -> None:
         super().__init__(*columns)
         self.lg_k = _within("lg_k", lg_k, 4, 21)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"lg_k": self.lg_k}
 
     def _lift(self, value: Any) -> bytes:
         sketch = _library().hll_sketch(self.lg_k)
@@ -74,28 +83,27 @@ class DistinctCount(_Sketch):
     def _combine(self, a: bytes, b: bytes) -> bytes:
         library = _library()
         union = library.hll_union(self.lg_k)
-        union.update(library.hll_sketch.deserialize(a))
-        union.update(library.hll_sketch.deserialize(b))
+        union.update(self._read(a))
+        union.update(self._read(b))
         return bytes(union.get_result(library.tgt_hll_type.HLL_8).serialize_compact())
 
     def _lower(self, partial: bytes) -> float:
-        return float(_library().hll_sketch.deserialize(partial).get_estimate())
+        return float(self._read(partial).get_estimate())
 
 
 _HAS_NAN = b""
-"""The sketch of values among which NaN is: nothing else matters any more."""
+"""The partial of values with a NaN among them."""
 
 
 class QuantileSketch(_Sketch):
     """About the value below which the share ``q`` of the values lies: a KLL sketch of numbers.
 
-    ``q`` may be a sequence; the result is then a tuple. The rank of a result is off by less than 1.33 % of
-    the values at k=200 in 99 of 100 cases, and by nothing while there are fewer than k values; the error
-    falls with 1/k. NaN among the values makes the result NaN.
+    ``q`` may be a sequence; the result is then a tuple. In 99 of 100 cases the rank of a result is off by less than
+    1.33 % of the values at k=200; the error falls with 1/k, and below k values there is none. NaN among the values
+    makes the result NaN.
 
-    Algebraic, commutative within that error, not invertible. A combine costs O(k) or less. KLL tosses coins,
-    and the package does not let them be seeded: above k values, two runs may give different results, each
-    within the error.
+    Algebraic, commutative within that error, not invertible. A combine costs O(k) or less. KLL tosses coins, and the
+    package does not let them be seeded: above k values, two runs may give different results, each within the error.
 
     >>> import sash
     >>> load = sash.QuantileSketch("load", q=(0.5, 1.0))
@@ -103,13 +111,13 @@ class QuantileSketch(_Sketch):
     (1.0, 2.0)
     """
 
+    _type = "kll_doubles_sketch"
+    _options = ("q", "k")
+
     def __init__(self, *columns: str, q: float | Sequence[float] = 0.5, k: int = 200) -> None:
         super().__init__(*columns)
-        self.q = checked_shares(q, self.name)
+        self.q = shares_of(q, self.name)
         self.k = _within("k", k, 8, 65535)
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"q": self.q, "k": self.k}
 
     def _lift(self, value: Any) -> bytes:
         if not isinstance(value, int | float):
@@ -120,21 +128,15 @@ class QuantileSketch(_Sketch):
         sketch.update(float(value))
         return bytes(sketch.serialize())
 
-    @staticmethod
-    def _combine(a: bytes, b: bytes) -> bytes:
-        if a == _HAS_NAN or b == _HAS_NAN:
-            return _HAS_NAN
-        read = _library().kll_doubles_sketch.deserialize
-        merged = read(a)
-        merged.merge(read(b))
-        return bytes(merged.serialize())
+    def _combine(self, a: bytes, b: bytes) -> bytes:
+        return _HAS_NAN if _HAS_NAN in (a, b) else super()._combine(a, b)
 
     def _lower(self, partial: bytes) -> float | tuple[float, ...]:
         shares = self.q if isinstance(self.q, tuple) else (self.q,)
         if partial == _HAS_NAN:
             values = (math.nan,) * len(shares)
         else:
-            values = tuple(_library().kll_doubles_sketch.deserialize(partial).get_quantiles(shares, True))
+            values = tuple(self._read(partial).get_quantiles(shares, True))
         return values if isinstance(self.q, tuple) else values[0]
 
 
@@ -149,8 +151,9 @@ def _canonical(value: Any) -> Any:
     raise TypeError("it takes numbers, text and tuples of them")
 
 
-def _restored(value: Any) -> Any:
-    return tuple(map(_restored, value)) if isinstance(value, list) else value
+def _with_tuples(value: Any) -> Any:
+    """The value that JSON has turned into lists."""
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def _rank(item: Any) -> tuple[int, Any]:
@@ -165,11 +168,10 @@ def _rank(item: Any) -> tuple[int, Any]:
 class HeavyHitters(_Sketch):
     """The values that make up more than ``share`` of all: a list of (value, about how often), by frequency.
 
-    Misra-Gries counters (DataSketches' frequent items): at most 0.75 · 2**lg_max_k different values are
-    counted at a time. Until there are more the counts are exact; then they are off by at most 3.5 /
-    2**lg_max_k of all values (0.34 % at the default). A value above both ``share`` and that error is never
-    missing; one that is below ``share`` by less than the error may be listed. Equal counts are sorted by
-    value. Values are numbers, text and tuples of them; equal numbers are one value.
+    Misra-Gries counters (DataSketches' frequent items) count at most 0.75 · 2**lg_max_k different values at a time. Up
+    to that the counts are exact; beyond it they are off by at most 3.5 / 2**lg_max_k of all values (0.34 % at the
+    default). A value above both ``share`` and that error is never missing; one below ``share`` by less than the error
+    may be listed. Equal counts are sorted by value. Values are numbers, text and tuples of them; equal numbers are one.
 
     Algebraic, commutative within the error, not invertible; deterministic. A combine costs O(2**lg_max_k).
 
@@ -182,6 +184,9 @@ class HeavyHitters(_Sketch):
     [('a', 3)]
     """
 
+    _type = "frequent_strings_sketch"
+    _options = ("lg_max_k", "share")
+
     def __init__(self, *columns: str, lg_max_k: int = 10, share: float = 0.01) -> None:
         super().__init__(*columns)
         self.lg_max_k = _within("lg_max_k", lg_max_k, 3, 26)
@@ -189,25 +194,13 @@ class HeavyHitters(_Sketch):
             raise ValueError(f"share must be a number from 0 to below 1; got {share!r}")
         self.share = float(share)
 
-    def _arguments(self) -> dict[str, Any]:
-        return {"lg_max_k": self.lg_max_k, "share": self.share}
-
     def _lift(self, value: Any) -> bytes:
         sketch = _library().frequent_strings_sketch(self.lg_max_k)
         sketch.update(json.dumps(_canonical(value)))  # text, because the package hashes objects by hash()
         return bytes(sketch.serialize())
 
-    @staticmethod
-    def _combine(a: bytes, b: bytes) -> bytes:
-        read = _library().frequent_strings_sketch.deserialize
-        merged = read(a)
-        merged.merge(read(b))
-        return bytes(merged.serialize())
-
     def _lower(self, partial: bytes) -> list[tuple[Any, int]]:
-        library = _library()
-        sketch = library.frequent_strings_sketch.deserialize(partial)
-        threshold = int(self.share * sketch.total_weight)
-        found = sketch.get_frequent_items(library.NO_FALSE_NEGATIVES, threshold)
-        items = [(_restored(json.loads(text)), int(estimate)) for text, estimate, _, _ in found]
+        sketch = self._read(partial)
+        frequent = sketch.get_frequent_items(_library().NO_FALSE_NEGATIVES, int(self.share * sketch.total_weight))
+        items = [(_with_tuples(json.loads(text)), int(estimate)) for text, estimate, _, _ in frequent]
         return sorted(items, key=lambda item: (-item[1], _rank(item[0])))

@@ -1,10 +1,10 @@
-"""Sums and the means made of them, which neither drift nor stay poisoned.
+"""Sums and means that neither drift nor stay poisoned.
 
-A running sum of floats that adds what enters and subtracts what leaves loses a little with every step, and one NaN or
-infinity spoils it for ever. Here a sum is a pair (hi, lo) of which ``hi + lo`` is the value: ``lo`` holds what rounding
-took from ``hi``, so about 106 bits take part instead of 53. NaN and infinities are counted beside the pair instead of
-added, so a window is whole again when they have left it. Integers, decimals, fractions and timedeltas go through the
-same code: their additions round nothing, ``lo`` stays zero, and the result has their type.
+A running sum of floats loses a little precision with every step, and one NaN or infinity spoils it for ever. Here a sum
+is a pair (hi, lo) with the value ``hi + lo``: ``lo`` holds what rounding took from ``hi``, about 106 bits in all
+instead of 53. NaN and infinities are counted beside the pair instead of added, so that a window recovers when they
+leave it. Integers, decimals, fractions and timedeltas go through the same code: their additions do not round, ``lo``
+stays zero, and the result has their type.
 
 A sum that overflows is infinite, as in NumPy; in a structure that subtracts it stays so until the window is empty.
 """
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced
+from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced, same
 
 __all__ = ["GeometricMean", "Mean", "Sum"]
 
@@ -79,16 +79,12 @@ def _lower(partial: Partial) -> Any:
     return hi + lo
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
 def _plus(a: Any, b: Any) -> Any:
     return a + b
 
 
 def _halves(value: Any) -> tuple[Any, Any]:
-    """An integer of 64 bits in two, with room in both for the sum of a window's."""
+    """A 64-bit integer in two halves, each with room for the sum of a window."""
     return (value >> 32, value & 0xFFFFFFFF)
 
 
@@ -107,7 +103,7 @@ def _whole_unsigned(partial: tuple[Any, Any]) -> tuple[Any, bool]:
 
 
 def _sums_to_rows(high: Any, low: Any) -> tuple[Any, ...]:
-    """Arrays of halves as the numbers of a row's partials: Python's own integers where 64 bits are too few."""
+    """Arrays of halves as those of the partials of rows: Python's integers where 64 bits are too few."""
     high, low = high.astype(np.int64), low.astype(np.int64)
     carried = high + (low >> 32)
     if ((carried >= -(1 << 31)) & (carried < 1 << 31)).all():
@@ -143,16 +139,15 @@ class Sum(Aggregation):
     _invert = staticmethod(_invert)
 
     def columnar(self, kind: str, clean: bool) -> Functions:
-        """Nothing is subtracted from a column's sums, so plain floats do; integers that overflow are told."""
+        """Plain floats, since nothing is subtracted from a column's sums; integers with a flag for overflow."""
         if kind == "f":
-            return Functions(_same, _plus, _same)
+            return Functions(same, _plus, same)
         return Functions(_halves, _add_halves, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
 
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
             return Sliced(Functions(_lift, _combine, _lower))
-        whole = _whole_unsigned if kind == "u" else _whole_signed
-        return Sliced(Functions(_halves, _add_halves, whole, guarded=True), _sums_to_rows, _sums_from_rows)
+        return Sliced(self.columnar(kind, clean=False), _sums_to_rows, _sums_from_rows)
 
 
 def _lift_counted(value: Any) -> Partial:
@@ -257,8 +252,7 @@ class Mean(Aggregation):
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
             return Sliced(Functions(_lift_counted, _combine_counted, _lower_mean))
-        functions = Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
-        return Sliced(functions, _means_to_rows, _means_from_rows)
+        return Sliced(self.columnar(kind, clean=False), _means_to_rows, _means_from_rows)
 
 
 def _lift_log(value: Any) -> Partial:
@@ -282,8 +276,7 @@ def _lower_geometric(partial: Partial) -> float:
 class GeometricMean(Aggregation):
     """The geometric mean, summed in logarithms so that no product overflows. Algebraic, commutative, invertible.
 
-    A zero in the window makes it 0; a negative value or NaN makes it NaN, and so does a zero together with an
-    infinity.
+    A zero in the window makes it 0; a negative value or NaN makes it NaN, and so does a zero together with an infinity.
 
     >>> import sash
     >>> growth = sash.GeometricMean("factor")

@@ -28,11 +28,11 @@ from sash.aggregators.aba import ABA
 from sash.aggregators.base import FifoAggregator
 from sash.aggregators.daba import DABA
 from sash.aggregators.daba_lite import DABALite
-from sash.aggregators.fiba.window import FiBA
+from sash.aggregators.fiba import FiBA
 from sash.aggregators.flatfat import FlatFAT
 from sash.aggregators.flatfit import FlatFIT
+from sash.aggregators.mta import PolicyError
 from sash.aggregators.mta.amta import AMTA
-from sash.aggregators.mta.base import PolicyError
 from sash.aggregators.mta.log_mta import LogMTA
 from sash.aggregators.pba import PBA
 from sash.aggregators.recalc import Recalc

@@ -16,9 +16,8 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import FifoAggregator
+from sash.aggregators.base import FifoAggregator, prefix_sums, suffix_sums
 from sash.aggregators.ring import Ring
-from sash.aggregators.two_stacks_lite import suffix_sums
 
 __all__ = ["ABA"]
 
@@ -34,6 +33,8 @@ class ABA(FifoAggregator):
     5
     """
 
+    _space = (2, 0)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._vals = Ring()
@@ -42,10 +43,6 @@ class ABA(FifoAggregator):
 
     def __len__(self) -> int:
         return self._e - self._f
-
-    @property
-    def partials(self) -> int:
-        return 2 * len(self)
 
     def total(self) -> Any:
         aggs = self._aggs
@@ -76,10 +73,7 @@ class ABA(FifoAggregator):
 
     def _push_many(self, partials: Sequence[Any]) -> None:
         agg = self._aggs.slots[(self._e - 1) & self._aggs.mask] if self._b < self._e else None
-        sums = []
-        for partial in partials:
-            agg = partial if agg is None else self._combine(agg, partial)
-            sums.append(agg)
+        sums = prefix_sums(self._combine, partials, agg)
         for ring, entries in ((self._vals, partials), (self._aggs, sums)):
             ring.make_room(self._f, self._e, len(entries))
             for position, entry in enumerate(entries, self._e):
@@ -96,9 +90,10 @@ class ABA(FifoAggregator):
         self._give_back()
 
     def _flip(self, front: int) -> None:
-        """Turn l_B over, from the position on that is going to be the front."""
+        """Turn l_B over, from its new front on."""
         aggs = self._aggs
-        for position, agg in enumerate(reversed(suffix_sums(self._combine, self._vals.between(front, self._e))), front):
+        sums = suffix_sums(self._combine, self._vals.between(front, self._e))
+        for position, agg in enumerate(reversed(sums), front):
             aggs.slots[position & aggs.mask] = agg
         self._b = self._e
 
@@ -111,7 +106,4 @@ class ABA(FifoAggregator):
         vals, aggs = self._vals.between(self._f, self._e), self._aggs.between(self._f, self._e)
         middle = self._b - self._f
         assert alike(aggs[:middle], suffix_sums(self._combine, vals[:middle])[::-1])
-        agg = None
-        for val, kept in zip(vals[middle:], aggs[middle:], strict=True):
-            agg = self._combine(agg, val)
-            assert alike(kept, agg)
+        assert alike(aggs[middle:], prefix_sums(self._combine, vals[middle:]))

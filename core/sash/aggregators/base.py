@@ -2,20 +2,22 @@
 
     evict() <-- [ oldest | … | newest ] <-- insert(value)        query() = lower(oldest ⊕ … ⊕ newest)
 
-An algorithm defines how partials enter (`_push`), leave (`_pop`) and add up (`total`). Whatever it does, a call either
-happens or does not: if ``lift`` or ``combine`` raises, the structure is as it was before the call. So everything that
-can raise is computed before anything is changed.
+An algorithm defines how partials enter (`_push`), leave (`_pop`) and add up (`total`). A call that fails changes
+nothing: algorithms compute everything that can raise, in ``lift`` or ``combine``, before they change anything.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate
+from typing import Any, ClassVar
 
 from sash.aggregations.base import Aggregation
 
-__all__ = ["FifoAggregator", "FormAggregator", "StepwiseAggregator", "checked_count"]
+__all__ = ["FifoAggregator", "FormAggregator", "StepwiseAggregator", "check_count", "prefix_sums", "suffix_sums"]
+
+Combine = Callable[[Any, Any], Any]
 
 
 class FifoAggregator(ABC):
@@ -24,6 +26,9 @@ class FifoAggregator(ABC):
     Inserts and evictions can be interleaved in any way, so the window may grow and shrink. ``len()`` is the number of
     values in the window, nulls included.
     """
+
+    _space: ClassVar[tuple[int, int]] = (1, 0)
+    """How many partials are held for each value, and besides."""
 
     def __init__(self, aggregation: Aggregation) -> None:
         if not isinstance(aggregation, Aggregation):
@@ -48,7 +53,7 @@ class FifoAggregator(ABC):
 
     def evict_many(self, count: int) -> None:
         """Remove the ``count`` oldest values, all or none."""
-        checked_count(count, len(self))
+        check_count(count, len(self))
         if count:
             self._pop_many(count)
 
@@ -64,16 +69,17 @@ class FifoAggregator(ABC):
         """The partial of the whole window, before ``lower``."""
 
     @property
-    @abstractmethod
     def partials(self) -> int:
         """How many partials are held: the measure of space in the papers."""
+        per_value, besides = self._space
+        return per_value * len(self) + besides
 
-    @abstractmethod
-    def _push(self, partial: Any) -> None: ...
+    def _push(self, partial: Any) -> None:
+        self._push_many((partial,))
 
-    @abstractmethod
     def _pop(self) -> None:
         """Remove the oldest partial of a window that is not empty."""
+        self._pop_many(1)
 
     @abstractmethod
     def _push_many(self, partials: Sequence[Any]) -> None: ...
@@ -88,9 +94,9 @@ class FifoAggregator(ABC):
 
 
 class StepwiseAggregator(FifoAggregator):
-    """An algorithm whose bulk operations are its single steps in a row, undone again if one of them fails.
+    """An algorithm whose bulk operations are single steps in a row, all undone if one of them fails.
 
-    A step changes a bounded number of entries, so a memo of them is all that undoing it takes.
+    A step changes a bounded number of entries, so a memo of those is enough to undo it.
     """
 
     @abstractmethod
@@ -99,18 +105,20 @@ class StepwiseAggregator(FifoAggregator):
 
     @abstractmethod
     def _restore(self, memo: Any) -> None:
-        """Undo the step before which ``memo`` was taken; nothing to undo is fine too."""
+        """Undo the step that followed ``memo``, if it was taken."""
 
     def _push_many(self, partials: Sequence[Any]) -> None:
-        self._all_or_none(self._push(partial) for partial in partials)
+        self._all_or_none(self._push, [(partial,) for partial in partials])
 
     def _pop_many(self, count: int) -> None:
-        self._all_or_none(self._pop() for _ in range(count))
+        self._all_or_none(self._pop, [()] * count)
 
-    def _all_or_none(self, steps: Iterator[None]) -> None:
+    def _all_or_none(self, step: Callable[..., None], calls: list[tuple[Any, ...]]) -> None:
         memos = [self._memo()]
         try:
-            memos.extend(self._memo() for _ in steps)
+            for arguments in calls:
+                step(*arguments)
+                memos.append(self._memo())
         except BaseException:
             for memo in reversed(memos):
                 self._restore(memo)
@@ -118,7 +126,7 @@ class StepwiseAggregator(FifoAggregator):
 
 
 class FormAggregator(FifoAggregator):
-    """An algorithm that has several forms, and the one that suits the aggregation does the work."""
+    """An algorithm with several forms: ``_form`` suits the aggregation and does the work."""
 
     _form: FifoAggregator
 
@@ -148,8 +156,23 @@ class FormAggregator(FifoAggregator):
         self._form._check()
 
 
-def checked_count(count: int, most: int) -> None:
-    """Refuse a number of values of the window that is not a whole number from 0 to ``most``."""
+def prefix_sums(combine: Combine, partials: Sequence[Any], before: Any = None) -> list[Any]:
+    """[first, first ⊕ second, …]: the sums of all prefixes, each after ``before`` unless that is None."""
+    if before is None:
+        return list(accumulate(partials, combine))
+    return list(accumulate(partials, combine, initial=before))[1:]
+
+
+def suffix_sums(combine: Combine, partials: Sequence[Any]) -> list[Any]:
+    """[last, last but one ⊕ last, …]: the sums of all suffixes, shortest first."""
+    sums: list[Any] = []
+    for partial in reversed(partials):
+        sums.append(combine(partial, sums[-1]) if sums else partial)
+    return sums
+
+
+def check_count(count: int, most: int) -> None:
+    """Raise unless ``count`` is a whole number from 0 to ``most``."""
     if isinstance(count, bool) or not isinstance(count, int):
         raise TypeError(f"the number of values must be a whole number; got {count!r}")
     if count < 0:

@@ -15,6 +15,7 @@ this is done exactly in time.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from sash.aggregations.base import Aggregation
@@ -38,6 +39,8 @@ class DABA(StepwiseAggregator):
     5
     """
 
+    _space = (2, 2)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._vals = Ring()
@@ -49,10 +52,6 @@ class DABA(StepwiseAggregator):
 
     def __len__(self) -> int:
         return self._e - self._f
-
-    @property
-    def partials(self) -> int:
-        return 2 * len(self) + 2
 
     def total(self) -> Any:
         if not self._valid_cached_f_plus_b:
@@ -142,7 +141,5 @@ class DABA(StepwiseAggregator):
                 end = rgt
             else:
                 begin = rgt if position < acc else b
-            agg = None
-            for val in self._vals.between(begin, end):
-                agg = self._combine(agg, val)
+            agg = reduce(self._combine, self._vals.between(begin, end))
             assert alike(self._aggs.slots[position & self._aggs.mask], agg)

@@ -12,6 +12,7 @@ sliding-window aggregation in worst-case constant time", 2021.)
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from sash.aggregations.base import Aggregation
@@ -35,6 +36,8 @@ class DABALite(StepwiseAggregator):
     5
     """
 
+    _space = (1, 2)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._queue = Ring()
@@ -44,10 +47,6 @@ class DABALite(StepwiseAggregator):
 
     def __len__(self) -> int:
         return self._e - self._f
-
-    @property
-    def partials(self) -> int:
-        return len(self) + 2
 
     def total(self) -> Any:
         if self._f == self._b:
@@ -111,11 +110,5 @@ class DABALite(StepwiseAggregator):
         f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
         assert f <= lft <= rgt <= acc <= b <= e
         assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
-        agg_b = None
-        for val in self._queue.between(b, e):
-            agg_b = self._combine(agg_b, val)
-        assert alike(self._agg_b, agg_b)
-        agg_ra = None
-        for val in self._queue.between(rgt, acc) + self._queue.between(acc, min(acc + 1, b)):
-            agg_ra = self._combine(agg_ra, val)
-        assert alike(self._agg_ra, agg_ra)
+        assert alike(self._agg_b, reduce(self._combine, self._queue.between(b, e), None))
+        assert alike(self._agg_ra, reduce(self._combine, self._queue.between(rgt, min(acc + 1, b)), None))

@@ -101,10 +101,10 @@ class FlatFAT(FifoAggregator):
             node //= 2
         return agg
 
-    def _updated(self, leaves: dict[int, Any]) -> dict[int, Any]:
-        """All nodes that change with the given leaves, level by level from the bottom, every one computed once."""
+    def _changes(self, leaves: dict[int, Any]) -> dict[int, Any]:
+        """All nodes that change with these leaves, level by level from the bottom, each computed once."""
         if len(leaves) == 1:
-            return self._climbed(*leaves.items())
+            return self._changes_of_one(*leaves.items())
         changed = dict(leaves)
         level: Iterable[int] = leaves
         while True:
@@ -119,8 +119,8 @@ class FlatFAT(FifoAggregator):
                 )
             level = parents
 
-    def _climbed(self, leaf: tuple[int, Any]) -> dict[int, Any]:
-        """The same for one leaf: its path to the root."""
+    def _changes_of_one(self, leaf: tuple[int, Any]) -> dict[int, Any]:
+        """As :meth:`_changes` for one leaf: its path to the root."""
         tree, combine = self._tree, self._combine
         node, partial = leaf
         changed = {node: partial}
@@ -140,16 +140,13 @@ class FlatFAT(FifoAggregator):
         for node, partial in changed.items():
             tree[node] = partial
 
-    def _push(self, partial: Any) -> None:
-        self._push_many((partial,))
-
     def _push_many(self, partials: Sequence[Any]) -> None:
         if self._end - self._front + len(partials) > self._capacity:
             self._rebuild_with(partials)
             return
         slots = [(self._end + i) % self._capacity for i in range(len(partials))]
         leaves = {self._capacity + slot: partial for slot, partial in zip(slots, partials, strict=True)}
-        self._apply(self._updated(leaves))
+        self._apply(self._changes(leaves))
         self._end += len(partials)
         self._number(slots)
 
@@ -161,7 +158,7 @@ class FlatFAT(FifoAggregator):
             self._count += 1
 
     def _rebuild_with(self, partials: Sequence[Any]) -> None:
-        """Make room: close the holes if a quarter of the slots are such (compact), else double (resize)."""
+        """Make room: close the holes if they are a quarter of the slots (compact), else double (resize)."""
         count = self._count + len(partials)
         capacity = self._capacity
         while count > capacity or (capacity == self._capacity and self._count > 3 * capacity // 4):
@@ -198,13 +195,13 @@ class FlatFAT(FifoAggregator):
         capacity = self._capacity
         while capacity > _SMALLEST and remaining < capacity // 4:
             capacity //= 2
-        gone = {position % self._capacity for position in positions}
+        slots = {position % self._capacity for position in positions}
         if capacity != self._capacity:
-            numbers = {self._numbers[slot] for slot in gone}
+            numbers = {self._numbers[slot] for slot in slots}
             self._rebuild(capacity, [entry for entry in self._entries() if entry[0] not in numbers])
             return
-        self._apply(self._updated({self._capacity + slot: None for slot in gone}))
-        for slot in gone:
+        self._apply(self._changes({self._capacity + slot: None for slot in slots}))
+        for slot in slots:
             self._live[slot] = False
         self._count = remaining
         while self._front < self._end and not self._live[self._front % self._capacity]:

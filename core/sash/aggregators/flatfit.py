@@ -41,10 +41,6 @@ class FlatFIT(FifoAggregator):
     def __len__(self) -> int:
         return self._e - self._f
 
-    @property
-    def partials(self) -> int:
-        return len(self)
-
     def total(self) -> Any:
         if self._f == self._e:
             return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
+from functools import reduce
 from typing import Any
 
 from sash.aggregations.base import Aggregation
@@ -31,17 +31,8 @@ class Recalc(FifoAggregator):
     def __len__(self) -> int:
         return len(self._queue)
 
-    @property
-    def partials(self) -> int:
-        return len(self._queue)
-
     def total(self) -> Any:
-        if not self._queue:
-            return None
-        total = self._queue[0]
-        for partial in islice(self._queue, 1, None):
-            total = self._combine(total, partial)
-        return total
+        return reduce(self._combine, self._queue) if self._queue else None
 
     def _push(self, partial: Any) -> None:
         self._queue.append(partial)

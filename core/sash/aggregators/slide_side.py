@@ -19,13 +19,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.base import FifoAggregator, FormAggregator, checked_count
-from sash.aggregators.two_stacks_lite import TwoStacksLite, suffix_sums
+from sash.aggregators.base import FifoAggregator, FormAggregator, check_count, suffix_sums
+from sash.aggregators.two_stacks_lite import TwoStacksLite
 
 __all__ = ["SlideSide"]
 
 
 class _Prefixes(FifoAggregator):
+    _space = (1, 1)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._invert = aggregation.invert
@@ -36,10 +38,6 @@ class _Prefixes(FifoAggregator):
 
     def __len__(self) -> int:
         return len(self._prefixes)
-
-    @property
-    def partials(self) -> int:
-        return len(self._prefixes) + 1
 
     def total(self) -> Any:
         return self._since(self._base, self._prefixes[-1]) if self._prefixes else None
@@ -55,9 +53,6 @@ class _Prefixes(FifoAggregator):
             return None
         return self._invert(end[0], start[0]) if start[1] else end[0]
 
-    def _push(self, partial: Any) -> None:
-        self._push_many((partial,))
-
     def _push_many(self, partials: Sequence[Any]) -> None:
         prefixes = []
         total, real = self._prefixes[-1] if self._prefixes else self._base
@@ -67,12 +62,9 @@ class _Prefixes(FifoAggregator):
             prefixes.append((total, real))
         self._prefixes.extend(prefixes)
 
-    def _pop(self) -> None:
-        self._pop_many(1)
-
     def _pop_many(self, count: int) -> None:
         base, left = self._prefixes[count - 1], self._left + count
-        if left >= len(self) - count:  # sums over a past as long as the window: start afresh, or they grow for ever
+        if left >= len(self) - count:  # sums over a past as long as the window: start again, or they grow for ever
             kept = list(self._prefixes)[count:]
             renewed = [(self._since(base, prefix), prefix[1] - base[1]) for prefix in kept]
             self._base, self._prefixes, self._left = (None, 0), deque(renewed), 0
@@ -123,5 +115,5 @@ class SlideSide(FormAggregator):
 
     def query_last(self, count: int) -> Any:
         """The result over the ``count`` newest values."""
-        checked_count(count, len(self))
+        check_count(count, len(self))
         return self.aggregation.lower(self._form.last(count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -28,6 +29,8 @@ class SubtractOnEvict(FifoAggregator):
     TypeError: SubtractOnEvict needs an invertible aggregation, and Max() is not: use DABA, which needs no inverse
     """
 
+    _space = (1, 1)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         if not aggregation.invertible:
@@ -42,10 +45,6 @@ class SubtractOnEvict(FifoAggregator):
 
     def __len__(self) -> int:
         return len(self._queue)
-
-    @property
-    def partials(self) -> int:
-        return len(self._queue) + 1
 
     def total(self) -> Any:
         return self._total
@@ -63,10 +62,7 @@ class SubtractOnEvict(FifoAggregator):
         self._queue.popleft()
 
     def _push_many(self, partials: Sequence[Any]) -> None:
-        total = self._total
-        for partial in partials:
-            total = self._combine(total, partial)
-        self._total = total
+        self._total = reduce(self._combine, partials, self._total)
         self._real += sum(partial is not None for partial in partials)
         self._queue.extend(partials)
 

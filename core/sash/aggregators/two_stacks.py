@@ -15,7 +15,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import FifoAggregator
+from sash.aggregators.base import FifoAggregator, prefix_sums, suffix_sums
 
 __all__ = ["TwoStacks"]
 
@@ -33,6 +33,8 @@ class TwoStacks(FifoAggregator):
     5
     """
 
+    _space = (2, 0)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._front: list[Entry] = []
@@ -40,10 +42,6 @@ class TwoStacks(FifoAggregator):
 
     def __len__(self) -> int:
         return len(self._front) + len(self._back)
-
-    @property
-    def partials(self) -> int:
-        return 2 * len(self)
 
     def total(self) -> Any:
         if not self._front:
@@ -61,12 +59,8 @@ class TwoStacks(FifoAggregator):
         self._front.pop()
 
     def _push_many(self, partials: Sequence[Any]) -> None:
-        entries: list[Entry] = []
-        agg = self._back[-1][1] if self._back else None
-        for partial in partials:
-            agg = partial if agg is None else self._combine(agg, partial)
-            entries.append((partial, agg))
-        self._back += entries
+        sums = prefix_sums(self._combine, partials, self._back[-1][1] if self._back else None)
+        self._back += zip(partials, sums, strict=True)
 
     def _pop_many(self, count: int) -> None:
         from_back = count - len(self._front)
@@ -76,19 +70,9 @@ class TwoStacks(FifoAggregator):
             self._front, self._back = self._flip(self._back[from_back:]), []
 
     def _flip(self, back: list[Entry]) -> list[Entry]:
-        front: list[Entry] = []
-        agg = None
-        for val, _ in reversed(back):
-            agg = val if agg is None else self._combine(val, agg)
-            front.append((val, agg))
-        return front
+        vals = [val for val, _ in back]
+        return list(zip(reversed(vals), suffix_sums(self._combine, vals), strict=True))
 
     def _check(self) -> None:
-        agg = None
-        for val, kept in self._front:
-            agg = self._combine(val, agg)
-            assert alike(kept, agg)
-        agg = None
-        for val, kept in self._back:
-            agg = self._combine(agg, val)
-            assert alike(kept, agg)
+        assert alike(self._front, self._flip(self._front[::-1]))
+        assert alike([agg for _, agg in self._back], prefix_sums(self._combine, [val for val, _ in self._back]))

@@ -10,13 +10,14 @@ enough, and one more.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import FifoAggregator
+from sash.aggregators.base import FifoAggregator, suffix_sums
 
-__all__ = ["TwoStacksLite", "suffix_sums"]
+__all__ = ["TwoStacksLite"]
 
 
 class TwoStacksLite(FifoAggregator):
@@ -30,6 +31,8 @@ class TwoStacksLite(FifoAggregator):
     5
     """
 
+    _space = (1, 1)
+
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._front: list[Any] = []
@@ -38,10 +41,6 @@ class TwoStacksLite(FifoAggregator):
 
     def __len__(self) -> int:
         return len(self._front) + len(self._back)
-
-    @property
-    def partials(self) -> int:
-        return len(self) + 1
 
     def total(self) -> Any:
         if not self._front:
@@ -58,10 +57,9 @@ class TwoStacksLite(FifoAggregator):
         self._front.pop()
 
     def _push_many(self, partials: Sequence[Any]) -> None:
-        agg = self._back_agg
-        for partial in partials:
-            agg = partial if agg is None else self._combine(agg, partial)
-        self._back_agg = agg
+        before = () if self._back_agg is None else (self._back_agg,)
+        if before or partials:
+            self._back_agg = reduce(self._combine, (*before, *partials))
         self._back += partials
 
     def _pop_many(self, count: int) -> None:
@@ -77,15 +75,4 @@ class TwoStacksLite(FifoAggregator):
         self._back_agg = None
 
     def _check(self) -> None:
-        agg = None
-        for partial in self._back:
-            agg = self._combine(agg, partial)
-        assert alike(self._back_agg, agg)
-
-
-def suffix_sums(combine: Any, partials: Sequence[Any]) -> list[Any]:
-    """[last, last but one ⊕ last, …]: the sums of all suffixes, shortest first."""
-    sums: list[Any] = []
-    for partial in reversed(partials):
-        sums.append(combine(partial, sums[-1]) if sums else partial)
-    return sums
+        assert alike(self._back_agg, reduce(self._combine, self._back, None))

@@ -1,8 +1,8 @@
-"""So that ``python -m sash.cli`` works where the script is not on PATH."""
+"""``python -m sash.cli``, for where the script is not on PATH."""
 
 import sys
 
-from sash.cli.main import main
+from sash.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,20 +1,20 @@
-"""What ends a command, and what the shell is told of it."""
+"""The errors that end a command, and its exit codes."""
 
 from __future__ import annotations
 
 __all__ = ["DATA", "OK", "USAGE", "DataError", "UsageError", "sentence"]
 
 OK, DATA, USAGE = 0, 1, 2
-"""Exit codes: all went well; the data did not allow it; it was not asked rightly."""
+"""Exit codes: success, bad data, invalid usage."""
 _LONGEST = 600
 
 
 class UsageError(Exception):
-    """It was not asked rightly: arguments, the query file, an engine that is not installed."""
+    """Invalid usage: arguments, the query file, an engine that is not installed."""
 
 
 class DataError(Exception):
-    """The data did not allow it: a file that cannot be read, a column that is missing or of a wrong type."""
+    """Bad data: a file that cannot be read, a column that is missing or of a wrong type."""
 
 
 def sentence(error: BaseException) -> str:

@@ -1,14 +1,15 @@
-"""Tables in files: Parquet, CSV and JSON lines, one file or a folder of them, read and written piece by piece.
+"""Tables in Parquet, CSV and JSON lines files, one file or a folder of them, read piece by piece.
 
-Files of a folder are one table in the order of their names. As a stream they arrive in the order in which they were
-last written, those of the same millisecond in the order of their names. Names that begin with a dot or an underscore
-are not data, as in Spark and Hadoop.
+The files of a folder are one table in the order of their names. A stream reads them in the order of their last writing,
+those of the same millisecond by name. Names that begin with a dot or an underscore are not data, as in Spark and
+Hadoop.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -28,11 +29,11 @@ SUFFIXES: dict[str, Format] = {
     ".json": "jsonl",
 }
 PIECE = 1 << 17
-"""Rows that are held at a time while a file is read in pieces."""
+"""Rows that are read at a time."""
 
 
 def arrow() -> Any:
-    """The package pyarrow, which reads and writes all of these files."""
+    """The package pyarrow. Raises :class:`UsageError` if it is not installed."""
     try:
         import pyarrow  # type: ignore[import-untyped]
     except ImportError:
@@ -41,7 +42,7 @@ def arrow() -> Any:
 
 
 def format_of(path: Path, wanted: str | None = None) -> Format | None:
-    """What a file is by its name, unless it is said; None: the name does not tell."""
+    """The format ``wanted``, else that of the file's suffix; None if it is unknown."""
     return cast(Format, wanted) if wanted else SUFFIXES.get(path.suffix.lower())
 
 
@@ -55,7 +56,7 @@ class Source:
 
     @classmethod
     def of(cls, path: Path, wanted: str | None = None, streaming: bool = False) -> Source:
-        """The data in a file or a folder. The types of CSV and JSON lines are told by the first file's first piece."""
+        """The data in a file or a folder. Types of CSV and JSON lines come from the first piece of the first file."""
         if not path.exists():
             raise DataError(f"{path}: there is no such file or folder")
         files = _files(path, wanted)
@@ -64,10 +65,11 @@ class Source:
         formats = {format_of(file, wanted) for file in files}
         if len(formats) > 1:
             raise DataError(f"{path} holds files of several formats, {', '.join(sorted(map(str, formats)))}: name one")
-        (found,) = formats
-        if found is None:
+        (kind,) = formats
+        if kind is None:
             raise UsageError(f"{path}: the name does not tell whether it is Parquet, CSV or JSON lines; say --format")
-        return cls(tuple(files), found, _read(files[0], found, _schema, None))
+        with _naming(files[0], kind):
+            return cls(tuple(files), kind, _schema(files[0], kind))
 
     def tables(self) -> Iterator[Any]:
         """All rows as Arrow tables, piece by piece."""
@@ -76,17 +78,18 @@ class Source:
 
     def tables_of(self, file: Path) -> Iterator[Any]:
         """The rows of one file, piece by piece."""
-        pieces = _read(file, self.format, _pieces, self.schema)
-        while (piece := _read(file, self.format, lambda *_: next(pieces, None), None)) is not None:
-            yield piece
+        with _naming(file, self.format):
+            yield from _READERS[self.format](file, self.schema)
 
     def rows(self) -> int | None:
-        """How many rows there are, if that can be told without reading them."""
+        """How many rows there are; None if only reading them would tell."""
         if self.format != "parquet":
             return None
-        read = _parquet().read_metadata
-        counts: list[int] = [_read(file, self.format, lambda path, _: read(path).num_rows) for file in self.files]
-        return sum(counts)
+        rows = 0
+        for file in self.files:
+            with _naming(file, self.format):
+                rows += _parquet().read_metadata(file).num_rows
+        return rows
 
     def table(self) -> Any:
         """All rows as one Arrow table."""
@@ -104,24 +107,20 @@ def _files(path: Path, wanted: str | None) -> list[Path]:
     return files
 
 
-def _read(file: Path, kind: Format, what: Callable[..., Any], *arguments: Any) -> Any:
-    """What a function gives of a file; what is wrong with the file is said with its name."""
+@contextmanager
+def _naming(file: Path, kind: Format) -> Iterator[None]:
+    """Name the file in errors of reading it."""
     try:
-        return what(file, kind, *arguments)
+        yield
     except (arrow().ArrowInvalid, arrow().ArrowTypeError, UnicodeDecodeError) as error:
         raise DataError(f"{file} cannot be read as {kind}: {error}") from error
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror or error}") from error
 
 
-def _schema(file: Path, kind: Format, _: None) -> Any:
-    if kind == "parquet":
-        return _parquet().read_schema(file).remove_metadata()
-    return next(_pieces(file, kind, None)).schema.remove_metadata()
-
-
-def _pieces(file: Path, kind: Format, schema: Any) -> Iterator[Any]:
-    return {"parquet": _of_parquet, "csv": _of_csv, "jsonl": _of_jsonl}[kind](file, schema)
+def _schema(file: Path, kind: Format) -> Any:
+    schema = _parquet().read_schema(file) if kind == "parquet" else next(_READERS[kind](file, None)).schema
+    return schema.remove_metadata()
 
 
 def _parquet() -> Any:
@@ -131,25 +130,24 @@ def _parquet() -> Any:
     return parquet
 
 
-def _of_parquet(file: Path, schema: Any) -> Iterator[Any]:
+def _read_parquet(file: Path, schema: Any) -> Iterator[Any]:
     pa = arrow()
-    with _parquet().ParquetFile(file) as opened:
-        for batch in opened.iter_batches(PIECE):
+    with _parquet().ParquetFile(file) as reader:
+        for batch in reader.iter_batches(PIECE):
             yield pa.table(batch).cast(schema)
 
 
-def _of_csv(file: Path, schema: Any) -> Iterator[Any]:
+def _read_csv(file: Path, schema: Any) -> Iterator[Any]:
     pa = arrow()
     from pyarrow import csv
 
     types = None if schema is None else dict(zip(schema.names, schema.types, strict=True))
-    # Types of an empty file are told by nothing.
     options = csv.ConvertOptions(column_types=types, timestamp_parsers=[csv.ISO8601])
     with csv.open_csv(file, read_options=csv.ReadOptions(block_size=1 << 22), convert_options=options) as reader:
         if schema is None:
             yield pa.table(reader.read_next_batch()) if _has_rows(file) else reader.schema.empty_table()
         for batch in reader:
-            yield _as(pa.table(batch), schema)
+            yield _cast(pa.table(batch), schema)
 
 
 def _has_rows(file: Path) -> bool:
@@ -157,22 +155,26 @@ def _has_rows(file: Path) -> bool:
         return len(list(islice(lines, 2))) == 2
 
 
-def _of_jsonl(file: Path, schema: Any) -> Iterator[Any]:
+def _read_jsonl(file: Path, schema: Any) -> Iterator[Any]:
     pa = arrow()
     with file.open(encoding="utf-8") as lines:
         first = 1
         while held := list(islice(lines, PIECE)):
-            rows = [_parsed(file, number, line) for number, line in enumerate(held, first) if line.strip()]
+            rows = [_parse(file, number, line) for number, line in enumerate(held, first) if line.strip()]
             first += len(held)
             if schema is None:
-                yield _inferred(pa.Table.from_pylist(rows))
+                yield _with_times(pa.Table.from_pylist(rows))
                 return
-            yield _typed(file, rows, schema)
+            yield _table(file, rows, schema)
         if schema is None:
             raise DataError(f"{file} is empty: nothing tells its columns")
 
 
-def _parsed(file: Path, number: int, line: str) -> dict[str, Any]:
+_READERS = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}
+"""By format: the rows of a file as tables of a schema; of CSV and JSON lines without one, a first table to infer it."""
+
+
+def _parse(file: Path, number: int, line: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
@@ -182,8 +184,8 @@ def _parsed(file: Path, number: int, line: str) -> dict[str, Any]:
     return row
 
 
-def _inferred(table: Any) -> Any:
-    """With texts that are all times in ISO 8601 as times: JSON has no type for them."""
+def _with_times(table: Any) -> Any:
+    """The table with columns of ISO 8601 texts as times, for which JSON has no type."""
     pa = arrow()
     for place, field in enumerate(table.schema):
         column = table.column(place)
@@ -198,7 +200,7 @@ def _inferred(table: Any) -> Any:
     return table
 
 
-def _typed(file: Path, rows: list[dict[str, Any]], schema: Any) -> Any:
+def _table(file: Path, rows: list[dict[str, Any]], schema: Any) -> Any:
     pa = arrow()
     columns = []
     for field in schema:
@@ -213,7 +215,7 @@ def _typed(file: Path, rows: list[dict[str, Any]], schema: Any) -> Any:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _as(table: Any, schema: Any) -> Any:
+def _cast(table: Any, schema: Any) -> Any:
     if schema is None or table.schema == schema:
         return table
     missing = [name for name in schema.names if name not in table.schema.names]
@@ -223,14 +225,14 @@ def _as(table: Any, schema: Any) -> Any:
 
 
 def json_value(value: Any) -> Any:
-    """Values that JSON does not know, as texts."""
+    """The text of a value that JSON has no type for."""
     if isinstance(value, bytes):
         return value.hex()
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def in_micros(schema: Any) -> Any:
-    """The same columns with times in microseconds, which is what engines have."""
+    """The schema with times in microseconds, as engines have them."""
     return arrow().schema([field.with_type(_in_micros(field.type)) for field in schema])
 
 

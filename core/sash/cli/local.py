@@ -1,4 +1,4 @@
-"""The engine of this process: all rows at once by :func:`sash.run`, or file after file by a keyed operator."""
+"""The local engine: all rows at once by :func:`sash.run`, or file after file by a keyed operator."""
 
 from __future__ import annotations
 

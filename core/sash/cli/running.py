@@ -1,4 +1,4 @@
-"""``sash run``: a query file over data files, on any engine."""
+"""``sash run``, a query file over data files on any engine, with its progress and summary; and ``sash explain``."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ import json
 import os
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sash.cli.engines import Job, engine, engines
+from sash.cli.engines import Job, Tally, engine, engines
 from sash.cli.errors import DataError, UsageError, sentence
 from sash.cli.files import Source, arrow, in_micros
-from sash.cli.progress import shown, summary
 from sash.cli.scratch import new_file
 from sash.cli.writers import writing
 from sash.query import Query
 from sash.query.file import QueryFileError, QueryImportError, load_query
 from sash.query.import_paths import Imports
 
-__all__ = ["add", "query_of"]
+__all__ = ["add", "line", "query_of", "summary"]
 
 FORMATS = ("parquet", "csv", "jsonl")
+_TICK_S = 0.2
+_BAR_WIDTH = 24
 
 
 def add(commands: Any) -> None:
@@ -86,7 +88,7 @@ def _positive(text: str) -> int:
 
 
 def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
-    """The query of a file. Code that it may name is found in this folder, too, here and in workers of this machine."""
+    """The query of a file. Allowed imports are also searched in the current folder, here and in local workers."""
     here = os.getcwd()
     if allow_imports and here not in sys.path:
         sys.path.insert(0, here)
@@ -120,7 +122,8 @@ def _run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="sash-run-") as scratch:
         job = Job(query, source, options.streaming, options.parallelism, Path(scratch))
         begin = time.perf_counter()
-        with writing(options.output, options.output_format) as out, _shown(job, options.quiet):
+        shown = nullcontext() if options.quiet else _progress_line(job.tally, source.rows())
+        with writing(options.output, options.output_format) as out, shown:
             for table in run(job):
                 job.tally.rows_out += len(table)
                 out.write(_plain(table))
@@ -128,19 +131,74 @@ def _run(options: argparse.Namespace) -> None:
     if not options.quiet:
         print(summary(job.tally, seconds, options.engine, options.streaming), file=sys.stderr)
     if options.summary is not None:
-        told = asdict(job.tally) | {"seconds": round(seconds, 6), "engine": options.engine}
-        del told["doing"]
-        with new_file(options.summary) as scratch:
-            scratch.write_text(json.dumps(told, indent=2) + "\n", encoding="utf-8")
+        figures = asdict(job.tally) | {"seconds": round(seconds, 6), "engine": options.engine}
+        del figures["doing"]
+        with new_file(options.summary) as file:
+            file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
 def _plain(table: Any) -> Any:
-    """With times in microseconds where none is finer, and every column nullable: the same types from every engine."""
+    """Times in microseconds unless one is finer, all columns nullable: the same types from every engine."""
     pa = arrow()
     finer = [field for field in table.schema if pa.types.is_timestamp(field.type) and field.type.unit == "ns"]
     schema = table.schema if finer else in_micros(table.schema)
     return table.cast(pa.schema([field.with_nullable(True) for field in schema]))
 
 
-def _shown(job: Job, quiet: bool) -> AbstractContextManager[None]:
-    return nullcontext() if quiet else shown(job.tally, job.source.rows())
+@contextmanager
+def _progress_line(tally: Tally, total: int | None) -> Iterator[None]:
+    """Show a line on the terminal, if there is one, with a bar if ``total`` rows are known, while something runs."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    ended, begin = threading.Event(), time.monotonic()
+
+    def tick() -> None:
+        while not ended.wait(_TICK_S):
+            print(f"\r\033[K{line(tally, total, time.monotonic() - begin)}", end="", file=sys.stderr, flush=True)
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        ticker.join()
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
+
+
+def line(tally: Tally, total: int | None, seconds: float) -> str:
+    """The progress so far.
+
+    >>> line(Tally("streaming", 500, 20), 1000, 3.0)
+    '[############------------]  50 %  streaming, 500 rows in, 20 out, 3 s'
+    """
+    bar = ""
+    if total:
+        done = min(tally.rows_in / total, 1)
+        filled = int(done * _BAR_WIDTH)
+        bar = f"[{'#' * filled}{'-' * (_BAR_WIDTH - filled)}] {done:4.0%}  ".replace("%", " %")
+    return f"{bar}{tally.doing}, {tally.rows_in:,} rows in, {tally.rows_out:,} out, {seconds:.0f} s"
+
+
+def summary(tally: Tally, seconds: float, where: str, streaming: bool = False) -> str:
+    """The summary of a run in a few lines. Only a stream has state.
+
+    >>> print(summary(Tally("", 1000, 20, 0), 0.5, "local"))
+    rows in       1,000
+    rows out      20
+    late rows     0
+    state         none kept
+    time          0.50 s on local, 2,000 rows/s
+    """
+    rate = f", {tally.rows_in / seconds:,.0f} rows/s" if tally.rows_in and seconds > 0 else ""
+    unknown = "not told by the engine"
+    no_state = unknown if streaming else "none kept"
+    lines = {
+        "rows in": f"{tally.rows_in:,}",
+        "rows out": f"{tally.rows_out:,}",
+        "late rows": unknown if tally.late is None else f"{tally.late:,}",
+        "state": no_state if tally.state_bytes is None else f"{tally.state_bytes:,} bytes",
+        "time": f"{seconds:.2f} s on {where}{rate}",
+    }
+    return "\n".join(f"{name:<13} {value}" for name, value in lines.items())

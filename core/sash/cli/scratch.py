@@ -1,8 +1,8 @@
 """Outputs that appear under their name only when they are whole.
 
-A run writes into a scratch file or folder beside its output and renames it at the end. Its name starts with a dot, so
-that no reader takes it for data, and has a random part, so that two runs to one output do not share it. A run that is
-interrupted or terminated removes it; one that is killed leaves it behind, and the output as it was.
+A run writes into a scratch file or folder beside its output and renames it at the end. The scratch name starts with a
+dot, so that no reader takes it for data, and has a random part, so that two runs do not share it. A run that is
+interrupted or terminated removes it. One that is killed leaves it behind, and the output as it was.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _not_empty(path: Path) -> UsageError:
 
 
 def _is_replaceable(path: Path) -> bool:
-    """Whether a folder of another name can be renamed to this one, in one step."""
+    """Whether another folder can be renamed to this one."""
     if not path.exists():
         return True
     return not os.path.ismount(path) and os.access(path.parent, os.W_OK) and not any(path.iterdir())
@@ -78,13 +78,13 @@ def _replace(scratch: Path, path: Path) -> None:
         shutil.copymode(path, scratch)
     try:
         os.rename(scratch, path)  # replaces an empty folder only
-    except OSError as error:
+    except OSError:
         _check_no_data(path)  # of another run, meanwhile
-        raise error
+        raise
 
 
 def _fill(scratch: Path, path: Path) -> None:
-    """Move all files to where they belong, ``_SUCCESS`` last: without it the folder is not whole."""
+    """Move all files into the folder, ``_SUCCESS`` last: it marks the folder as whole."""
     (path / SUCCESS).unlink(missing_ok=True)
     moved = list[Path]()
     try:

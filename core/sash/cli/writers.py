@@ -1,4 +1,4 @@
-"""Results on their way out: to one file, a folder of part files, or the console, a table at a time.
+"""Writers of results to a file, a folder of part files or the console, a table at a time.
 
 A file or folder appears under its name only when it is whole.
 """
@@ -28,7 +28,7 @@ class Writer(Protocol):
         """Append the rows of an Arrow table."""
 
     def close(self) -> None:
-        """Nothing comes any more."""
+        """Finish the output."""
 
 
 @contextmanager
@@ -57,11 +57,11 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
 
 
 def _to_file(path: Path, kind: Format) -> Writer:
-    return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else Columns(path, kind)
+    return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else TableFile(path, kind)
 
 
 class Reporting:
-    """Says which output cannot be written: the error of a full disk does not."""
+    """Names the output in errors of writing it; the error of a full disk does not."""
 
     def __init__(self, writer: Writer, path: Path) -> None:
         self._writer, self._path = writer, path
@@ -83,29 +83,47 @@ class Reporting:
             raise DataError(f"{self._path} cannot be written: {why}") from error
 
 
-class Columns:
-    """To a Parquet or CSV file. The first table with rows tells the types."""
+class _Tables:
+    """Holds an empty table back, since its types may be guesses, and writes it only if no other comes."""
 
-    def __init__(self, path: Path, kind: Format) -> None:
-        self.path, self.kind = path, kind
-        self._opened: Any = None
-        self._empty: Any = None
+    _empty: Any = None
+    _has_rows = False
 
     def write(self, table: Any) -> None:
-        if not len(table):  # its types may not be told by anything
+        if not len(table):
             self._empty = table
             return
-        if self._opened is None:
-            self._opened = self._open(table.schema)
+        self._has_rows = True
+        self._write(table)
+
+    def close(self) -> None:
+        if not self._has_rows and self._empty is not None:
+            self._write(self._empty)
+
+    def _write(self, table: Any) -> None:
+        raise NotImplementedError
+
+
+class TableFile(_Tables):
+    """To a Parquet or CSV file. The first table with rows determines the types."""
+
+    def __init__(self, path: Path, kind: Format) -> None:
+        self._path, self._kind = path, kind
+        self._file: Any = None
+
+    def _write(self, table: Any) -> None:
+        if self._file is None:
             self._schema = table.schema
-        self._opened.write_table(table if table.schema == self._schema else table.cast(self._schema))
+            self._file = self._open(table.schema)
+        if len(table):
+            self._file.write_table(table if table.schema == self._schema else table.cast(self._schema))
 
     def _open(self, schema: Any) -> Any:
         pa = arrow()
-        if self.kind == "parquet":
+        if self._kind == "parquet":
             from pyarrow import parquet  # type: ignore[import-untyped]
 
-            return parquet.ParquetWriter(self.path, schema)
+            return parquet.ParquetWriter(self._path, schema)
         from pyarrow import csv
 
         nested = [field.name for field in schema if pa.types.is_nested(field.type)]
@@ -113,17 +131,16 @@ class Columns:
             raise DataError(
                 f"column {nested[0]!r} holds several values a row, which CSV cannot: write Parquet or JSON lines"
             )
-        return csv.CSVWriter(self.path, schema)
+        return csv.CSVWriter(self._path, schema)
 
     def close(self) -> None:
-        if self._opened is None and self._empty is not None:
-            self._opened = self._open(self._empty.schema)
-        if self._opened is not None:
-            self._opened.close()
+        super().close()
+        if self._file is not None:
+            self._file.close()
 
 
 def _json(row: dict[str, Any]) -> str:
-    """A row as JSON, which has no NaN and no infinities: they are null."""
+    """A row as JSON, with null for NaN and infinities, which it lacks."""
     try:
         return json.dumps(row, default=json_value, allow_nan=False)
     except ValueError:
@@ -153,18 +170,11 @@ class Lines:
             self._file.close()
 
 
-class Parts:
-    """To a folder, a file a table. One without rows, whose types nothing may tell, is written only if it is all."""
+class Parts(_Tables):
+    """To a folder, one file a table."""
 
     def __init__(self, folder: Path, kind: Format) -> None:
         self._folder, self._kind, self._count = folder, kind, 0
-        self._empty: Any = None
-
-    def write(self, table: Any) -> None:
-        if len(table):
-            self._write(table)
-        else:
-            self._empty = table
 
     def _write(self, table: Any) -> None:
         part = _to_file(self._folder / f"part-{self._count:05d}.{self._kind}", self._kind)
@@ -174,13 +184,9 @@ class Parts:
             part.close()
         self._count += 1
 
-    def close(self) -> None:
-        if not self._count and self._empty is not None:
-            self._write(self._empty)
-
 
 class Console:
-    """A table for people: aligned columns, as wide as the first rows want."""
+    """To the console, in aligned columns as wide as the first rows need."""
 
     SHOWN = 24
 
@@ -189,7 +195,7 @@ class Console:
 
     def write(self, table: Any) -> None:
         for batch in table.to_batches(1 << 14):
-            cells = [[_told(value) for value in row.values()] for row in batch.to_pylist()]
+            cells = [[_cell(value) for value in row.values()] for row in batch.to_pylist()]
             if not self._widths and cells:
                 head = list(table.schema.names)
                 self._widths = [max(map(len, column)) for column in zip(head, *cells[: self.SHOWN], strict=True)]
@@ -205,5 +211,5 @@ class Console:
         pass
 
 
-def _told(value: Any) -> str:
+def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)

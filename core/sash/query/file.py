@@ -60,8 +60,8 @@ __all__ = ["QueryFileError", "QueryImportError", "dump_query", "load_query", "pa
 def load_query(path: str | os.PathLike[str], *, allow_imports: Iterable[str] = ()) -> Query:
     """The query of a TOML file.
 
-    A file may name Python code only of the modules in ``allow_imports`` and below: ``["house"]`` allows "house:lift"
-    and "house.plugs:lift". Loading such a file runs code of those modules, so allow only what a file may run.
+    ``allow_imports`` lists the modules whose code a file may name: ``["house"]`` allows "house:lift" and
+    "house.plugs:lift". Loading such a file runs code of those modules.
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")

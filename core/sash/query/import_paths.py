@@ -1,10 +1,10 @@
-"""Python objects by name, "package.module:object", as a file can tell them."""
+"""Python objects by their path in a file, "package.module:object"."""
 
 from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from difflib import get_close_matches
 from types import (
@@ -22,11 +22,13 @@ from typing import Any
 from sash.aggregations import Aggregation
 from sash.windows import Window
 
-__all__ = ["ImportRefused", "Imports", "global_path", "imported", "near", "path_of"]
+__all__ = ["ImportRefused", "Imports", "global_path", "import_path", "near", "path_of"]
+
+_OF_TYPES = (MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
 
 
 class ImportRefused(ValueError):
-    """A path names code that is not allowed. ``module`` is what would have to be allowed, None if nothing helps."""
+    """A path names code that is not allowed. Allowing ``module`` would help; if it is None, nothing would."""
 
     def __init__(self, sentence: str, module: str | None) -> None:
         self.module = module
@@ -36,9 +38,9 @@ class ImportRefused(ValueError):
 class Imports:
     """What a file may import: modules by their prefixes, so that "house" allows house and house.plugs, not houses.
 
-    Importing a module runs its code, and calling an object runs more, so nothing is imported before its name is
-    checked, and no path leads from an allowed module to another one: not through a module that it imports, nor by a
-    function or class that it has from elsewhere, nor by a name such as ``__globals__``.
+    Importing a module runs its code, so names are checked first. No path leads from an allowed module to another one:
+    not through a module that it imports, nor by a function or class from elsewhere, nor by a name such as
+    ``__globals__``.
 
     >>> Imports(["operator"]).load("operator:add")(1, 2)
     3
@@ -57,17 +59,15 @@ class Imports:
                 raise ValueError(f"allow_imports must be module names, such as 'package.module'; got {prefix!r}")
 
     def load(self, path: str) -> Any:
-        """The object of this path; a ValueError says what is not there, an ImportRefused what is not allowed."""
+        """The object of a path. Raises ValueError if it is not there, ImportRefused if it is not allowed."""
         module, names = _split(path)
         self._check_module(path, module)
         hidden = next((name for name in names if name.startswith("__")), None)
         if hidden is not None:
             raise ImportRefused(f"{path!r} names {hidden!r}, which is an inner part of Python", None)
-        found = _import(module)
-        for name in names:
-            found = _attribute(found, name, module)
-            self._check_owner(path, found)
-        return found
+        for thing in _objects(module, names):
+            self._check_owner(path, thing)
+        return thing
 
     def _check_module(self, path: str, module: str) -> None:
         prefix = next((prefix for prefix in self.allowed if _is_within(module, prefix)), None)
@@ -97,9 +97,6 @@ def _owner(thing: Any) -> str | None:
     return None
 
 
-_OF_TYPES = (MethodDescriptorType, ClassMethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType)
-
-
 def _is_part_of_query(thing: Any) -> bool:
     return isinstance(thing, type) and issubclass(thing, Aggregation | Window)
 
@@ -116,42 +113,37 @@ def _split(path: str) -> tuple[str, list[str]]:
     return module, names.split(".")
 
 
-def _import(module: str) -> Any:
+def _objects(module: str, names: list[str]) -> Iterator[Any]:
+    """The objects that a path leads to, each an attribute of the one before, the first of the module."""
     try:
-        return importlib.import_module(module)
+        thing: Any = importlib.import_module(module)
     except Exception as error:  # whatever the module's own code raises
         raise ValueError(f"cannot import {module!r}: {error}") from error
+    for name in names:
+        if not hasattr(thing, name):
+            raise ValueError(f"there is no {name!r} in {module!r}{near(name, dir(thing))}")
+        thing = getattr(thing, name)
+        yield thing
 
 
-def _attribute(thing: Any, name: str, module: str) -> Any:
-    if not hasattr(thing, name):
-        raise ValueError(f"there is no {name!r} in {module!r}{near(name, dir(thing))}")
-    return getattr(thing, name)
+def import_path(path: str) -> Any:
+    """The object of a trusted path; :class:`Imports` loads those of files. Raises ValueError if it is not there.
 
-
-def imported(path: str) -> Any:
-    """The object of this path, of a program that is trusted; a ValueError says what is not there.
-
-    A path that comes from a file is a matter of :class:`Imports`.
-
-    >>> imported("operator:add")(1, 2)
+    >>> import_path("operator:add")(1, 2)
     3
     """
-    module, names = _split(path)
-    found = _import(module)
-    for name in names:
-        found = _attribute(found, name, module)
-    return found
+    *_, thing = _objects(*_split(path))
+    return thing
 
 
 def near(name: str, known: Any) -> str:
-    """A question that suggests the nearest of the known names, as the end of a sentence; nothing if none is near."""
+    """Suggest the closest of the known names, as the end of a sentence; empty if none is close."""
     close = get_close_matches(str(name), [str(other) for other in known], n=1)
     return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def path_of(thing: Any, what: str) -> str:
-    """The path under which another process finds the object; a ValueError if it has none. ``what`` it is for errors.
+    """The path by which another process finds an object. Raises ValueError, which calls it ``what``, if it has none.
 
     >>> path_of(max, "combine")
     'builtins:max'
@@ -161,14 +153,14 @@ def path_of(thing: Any, what: str) -> str:
         raise ValueError(f"{what} is defined in the program itself: put {name} into a module that a file can name")
     if module is not None and name is not None and "<" not in name:
         with suppress(ValueError):
-            if imported(f"{module}:{name}") is thing:
+            if import_path(f"{module}:{name}") is thing:
                 return f"{module}:{name}"
     odd = "a lambda" if (name or "").endswith("<lambda>") else "a local function or an object without a name"
     raise ValueError(f"{what} is {odd}, which a file cannot name: put it into a module, at its top level, with a name")
 
 
 def global_path(thing: Any, module: str) -> str | None:
-    """The path of an object that is a global of this module, as users' ready aggregations are; None if it is none."""
+    """The path of an object that is a global of this module, such as a user's aggregation; None if it is not."""
     if module == "__main__" or module not in sys.modules:
         return None
     names = (name for name, value in vars(sys.modules[module]).items() if value is thing)

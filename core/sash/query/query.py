@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.counts import Count
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.query.lanes import Lane, TimeUnit, lanes_of
 from sash.values.durations import as_duration
 from sash.windows import ContextAware, ContextFree, Last, Session, Window

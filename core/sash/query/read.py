@@ -1,4 +1,4 @@
-"""Makes a query of a query file, key by key, and says what is wrong with it (:mod:`sash.query.file` has the schema)."""
+"""Reads a query from the content of a file; errors name the line (:mod:`sash.query.file` has the schema)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _ROLES = ("lift", "combine", "lower", "invert")
 
 
 class QueryFileError(ValueError):
-    """What is wrong with a query file: ``path``, ``line`` (from 1) and a sentence."""
+    """An error in a query file at ``path`` and ``line`` (from 1)."""
 
     def __init__(self, path: str, line: int, sentence: str) -> None:
         self.path = path
@@ -46,9 +46,9 @@ class QueryFileError(ValueError):
 
 
 class QueryImportError(QueryFileError):
-    """A query file names code that it may not import: ``reason`` says which, without what to do about it.
+    """A query file names code that it may not import: ``reason``.
 
-    ``module`` is what would have to be allowed, None if nothing helps.
+    Allowing ``module`` would help; if it is None, nothing would.
     """
 
     def __init__(self, path: str, line: int, reason: str, module: str | None) -> None:
@@ -59,7 +59,7 @@ class QueryImportError(QueryFileError):
 
 
 class Reader:
-    """Makes a query of what tomllib read; ``lines`` are those of the keys, by path, ``imports`` what it may import."""
+    """Reads what tomllib returned. ``lines`` are those of the keys, by path; ``imports`` may be imported."""
 
     def __init__(self, name: str, lines: Mapping[Keys, int], imports: Imports) -> None:
         self.name = name
@@ -76,11 +76,11 @@ class Reader:
         return self.lines.get(path, 1)
 
     def query(self, content: dict[str, Any]) -> Query:
-        self.known((), content, _KEYS)
-        self.typed(("key",), content, "a column name, or a list of them", str, list)
-        self.typed(("time",), content, "a column name", str)
-        self.typed(("time_unit",), content, "'s', 'ms', 'us' or 'ns'", str)
-        self.typed(("algorithm",), content, "a name", str)
+        self.check_keys((), content, _KEYS)
+        self.check_type(("key",), content, "a column name, or a list of them", str, list)
+        self.check_type(("time",), content, "a column name", str)
+        self.check_type(("time_unit",), content, "'s', 'ms', 'us' or 'ns'", str)
+        self.check_type(("algorithm",), content, "a name", str)
         if ("window" in content) == ("windows" in content):
             where = ("windows",) if "windows" in content else ()
             raise self.error(where, "expected either one [window] or several [windows.NAME]")
@@ -96,7 +96,7 @@ class Reader:
         try:
             return Query(windows=windows, aggregates=aggregates, **options)
         except (TypeError, ValueError) as error:
-            raise self.error(self.blamed(content, str(error)), str(error)) from error
+            raise self.error(self.culprit(content, str(error)), str(error)) from error
 
     def tables(self, section: str, content: dict[str, Any]) -> Any:
         tables = content.get(section)
@@ -107,18 +107,18 @@ class Reader:
     def window(self, path: Keys, table: Any) -> Window:
         kind, arguments = self.split(path, table, "type", _WINDOWS)
         if kind == "punctuated":
-            return self.made(path, table, punctuated, self.punctuation(path, arguments), {})  # type: ignore[no-any-return]
+            return self.build(path, table, punctuated, self.punctuation(path, arguments), {})  # type: ignore[no-any-return]
         if kind == "while" and isinstance(arguments.get("policy"), str):
             arguments["policy"] = self.object((*path, "policy"), arguments["policy"])
         make = _WINDOWS.get(kind) or self.object((*path, "type"), kind)
-        window = self.made(path, table, make, (), arguments)
+        window = self.build(path, table, make, (), arguments)
         if not isinstance(window, Window):
             raise self.error((*path, "type"), f"expected a window; {kind!r} is {window!r}")
         return window
 
     def punctuation(self, path: Keys, arguments: dict[str, Any]) -> tuple[Any, ...]:
         """What ``punctuated`` is given: a column, or a function and its columns."""
-        self.known(path, arguments, ("when", "columns"))
+        self.check_keys(path, arguments, ("when", "columns"))
         if not isinstance(when := arguments.get("when"), str):
             raise self.error(
                 (*path, "when"), "expected when: a boolean column, or the path of a function, with columns"
@@ -139,13 +139,13 @@ class Reader:
             columns, arguments["columns"] = (), columns
         else:
             make = _FUNCTIONS.get(kind) or self.object((*path, "function"), kind)
-        made = self.made(path, table, make, columns, arguments)
-        if not isinstance(made, Aggregation):
-            raise self.error((*path, "function"), f"expected an aggregation; {kind!r} is {made!r}")
-        return made
+        aggregate = self.build(path, table, make, columns, arguments)
+        if not isinstance(aggregate, Aggregation):
+            raise self.error((*path, "function"), f"expected an aggregation; {kind!r} is {aggregate!r}")
+        return aggregate
 
     def split(self, path: Keys, table: Any, key: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
-        """What a table is of, by its ``key``, and its other keys, which are arguments."""
+        """The value of ``key`` in a table, which says what it describes, and its other keys, the arguments."""
         if not isinstance(table, dict):
             raise self.error(path, f"expected a table with a {key}; got {table!r}")
         if key not in table:
@@ -156,19 +156,19 @@ class Reader:
             raise self.error((*path, key), f"unknown {key} {kind!r}{hint}")
         return kind, {name: value for name, value in table.items() if name != key}
 
-    def made(self, path: Keys, table: Any, make: Any, columns: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
-        """What a class or a function makes of the arguments; what is ready already as it is."""
+    def build(self, path: Keys, table: Any, make: Any, columns: tuple[Any, ...], arguments: dict[str, Any]) -> Any:
+        """Call a class or a function with the arguments; an object that is ready takes none."""
         if not callable(make):
             if columns or arguments:
                 raise self.error((*path, next(iter(arguments), "columns")), f"{make!r} is ready and takes no arguments")
             return make
-        accepted = _accepted(make)
-        if accepted is not None:
-            self.known(path, arguments, accepted, ("columns",) if path[0] == "aggregates" else ())
+        parameters = _parameters(make)
+        if parameters is not None:
+            self.check_keys(path, arguments, parameters, ("columns",) if path[0] == "aggregates" else ())
         try:
             return make(*columns, **arguments)
         except (TypeError, ValueError, ImportError) as error:
-            raise self.error((*path, *self.blamed(table, str(error))), str(error)) from error
+            raise self.error((*path, *self.culprit(table, str(error))), str(error)) from error
 
     def columns(self, path: Keys, columns: Any) -> tuple[str, ...]:
         names = (columns,) if isinstance(columns, str) else columns
@@ -186,19 +186,19 @@ class Reader:
         except ValueError as error:
             raise self.error(path, str(error)) from error
 
-    def known(self, path: Keys, table: dict[str, Any], known: Collection[str], more: Collection[str] = ()) -> None:
-        """Refuse a key that means nothing; ``more`` are known too, but not an answer to what is expected."""
+    def check_keys(self, path: Keys, table: dict[str, Any], known: Collection[str], more: Collection[str] = ()) -> None:
+        """Refuse unknown keys. ``more`` are known too, but not listed as expected."""
         for key in table:
             if key not in known and key not in more:
                 hint = near(key, [*known, *more]) or f"; expected {', '.join(known) or 'no arguments'}"
                 raise self.error((*path, key), f"unknown key {key!r}{hint}")
 
-    def typed(self, path: Keys, table: dict[str, Any], expected: str, *types: type) -> None:
+    def check_type(self, path: Keys, table: dict[str, Any], expected: str, *types: type) -> None:
         if path[-1] in table and not isinstance(table[path[-1]], types):
             raise self.error(path, f"{path[-1]} must be {expected}; got {table[path[-1]]!r}")
 
-    def blamed(self, table: dict[str, Any], message: str) -> Keys:
-        """The key, or the table of the key, that a message names first; else the one whose value it quotes."""
+    def culprit(self, table: dict[str, Any], message: str) -> Keys:
+        """The key, or the table, that a message names first; else the key whose value it quotes."""
         words = re.findall(r"\w+", message)
         for word in words:
             if word in table and word not in ("window", "windows"):
@@ -212,8 +212,8 @@ class Reader:
         return ("columns",) if any(word.startswith("column") for word in words) and "columns" in table else ()
 
 
-def _accepted(make: Any) -> list[str] | None:
-    """The names of the arguments that something takes, None if it takes any."""
+def _parameters(make: Any) -> list[str] | None:
+    """The names of the arguments of a function; None if it takes any."""
     try:
         parameters = inspect.signature(make).parameters.values()
     except (TypeError, ValueError):

@@ -1,6 +1,6 @@
-"""On which line of a TOML text a key stands: what :mod:`tomllib` does not tell.
+"""The line of each key in a TOML text, which :mod:`tomllib` does not report.
 
-Only for texts that tomllib has read without complaint, so that a scanner of a few kinds of token is enough.
+Texts must be valid: tomllib has read them before. So a scanner of a few kinds of tokens is enough.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _note(lines: dict[Path, int], base: Path, keys: Path, line: int) -> None:
 
 
 def _value(tokens: Iterator[_Token], path: Path, lines: dict[Path, int]) -> None:
-    """Go behind a value, and note the keys of the tables within it."""
+    """Skip a value, and note the keys of the tables within it."""
     around: list[tuple[Path, bool]] = []  # what is open: its path, and whether it is a table, not an array
     key_is_next = False
     for token in tokens:

@@ -27,9 +27,8 @@ _ROLES = ("lift", "combine", "lower", "invert")
 def dump_query(query: Query) -> str:
     """The query as TOML text, from which :func:`sash.load_query` makes an equal one.
 
-    Users' functions are written as the paths of modules that they are in, which ``allow_imports`` of ``load_query`` has
-    to name; a ValueError says of a lambda, of a local function or of one of the program itself that it has none.
-    Durations are texts in it, also those given otherwise.
+    Users' functions are written as paths whose modules ``allow_imports`` of ``load_query`` must name. Raises ValueError
+    for a function without one: a lambda, a local function or one of the program itself. Durations are written as texts.
 
     >>> import sash
     >>> print(dump_query(sash.Query(windows=sash.tumbling("1m"), aggregates={"peak": sash.Max("load")}, time="ts")))
@@ -46,8 +45,8 @@ def dump_query(query: Query) -> str:
     """
     options: Table = {"key": query.key, "time": query.time, "time_unit": query.time_unit}
     for name in ("watermark_delay", "allowed_lateness"):
-        given = getattr(query, name)
-        options[name] = {k: _amount(v) for k, v in given.items()} if isinstance(given, Mapping) else _amount(given)
+        amount = getattr(query, name)
+        options[name] = {k: _amount(v) for k, v in amount.items()} if isinstance(amount, Mapping) else _amount(amount)
     options["algorithm"] = None if query.algorithm == "auto" else query.algorithm
     tables = [("", options)]
     for title, window in query.named.items():
@@ -110,20 +109,20 @@ def _aggregate(name: str, aggregation: Aggregation) -> Table:
     kind, columns = type(aggregation), _columns(aggregation)
     arguments = aggregation._arguments()
     if getattr(aggregations, kind.__name__, None) is kind:
-        return {"function": kind.__name__, **columns, **_given(kind, arguments)}
+        return {"function": kind.__name__, **columns, **_non_defaults(kind, arguments)}
     if not kind.__module__.startswith("sash."):
-        return {"function": path_of(kind, f"aggregate {name!r}"), **columns, **_given(kind, arguments)}
+        return {"function": path_of(kind, f"aggregate {name!r}"), **columns, **_non_defaults(kind, arguments)}
     table: Table = {"function": "aggregation", **columns}
-    given = _given(aggregations.aggregation, arguments)
+    options = _non_defaults(aggregations.aggregation, arguments)
     try:
-        paths = {role: path_of(given[role], f"aggregate {name!r}: {role}") for role in _ROLES if role in given}
+        paths = {role: path_of(options[role], f"aggregate {name!r}: {role}") for role in _ROLES if role in options}
     except ValueError:
         ready = next((path for role in _ROLES if (path := _ready(aggregation, arguments[role]))), None)
         if ready is None:
             raise
         return {"function": ready}
     return table | {
-        argument: value.value if isinstance(value, Enum) else value for argument, value in (given | paths).items()
+        argument: value.value if isinstance(value, Enum) else value for argument, value in (options | paths).items()
     }
 
 
@@ -137,8 +136,8 @@ def _columns(aggregation: Aggregation) -> Table:
     return {"columns": names[0] if len(names) == 1 else list(names)} if names else {}
 
 
-def _given(make: Callable[..., Any], arguments: Table) -> Table:
-    """The arguments that are not as they would be by themselves."""
+def _non_defaults(make: Callable[..., Any], arguments: Table) -> Table:
+    """The arguments that differ from their defaults."""
     parameters = inspect.signature(make).parameters
     return {
         name: value

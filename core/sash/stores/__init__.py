@@ -11,8 +11,7 @@
 tells how they are kept and what they survive.
 """
 
-from sash.stores.base import Store, StoreAway, StoreError
-from sash.stores.memory import MemoryStore
+from sash.stores.base import MemoryStore, Store, StoreAway, StoreError
 from sash.stores.on_lmdb import LMDBStore
 from sash.stores.on_redis import RedisStore
 from sash.stores.on_rocksdb import RocksDBStore

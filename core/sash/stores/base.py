@@ -1,53 +1,64 @@
-"""What a store has to do: keep pages by key, and change many of them together with a header, or none."""
+"""What a store does: keep pages by key, and change many together with a header, or none. And the simplest one."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-__all__ = ["HEADER", "Batch", "Store", "StoreAway", "StoreError", "conflict", "library", "page_key"]
+__all__ = [
+    "HEADER",
+    "Batch",
+    "MemoryStore",
+    "Store",
+    "StoreAway",
+    "StoreError",
+    "apply",
+    "import_library",
+    "is_committed",
+    "page_key",
+]
 
 Batch = Mapping[bytes, bytes | None]
-"""What is put, and, where it is None, deleted."""
+"""The values to put by key; None deletes the key."""
 HEADER = b"header"
 _PAGE = struct.Struct(">cBQ")
 
 
 class StoreError(Exception):
-    """A store that cannot be used: damaged, of something else, written to by another process, or out of reach."""
+    """A store is damaged, out of reach, written to by another process, or holds something else."""
 
 
 class StoreAway(StoreError, ConnectionError):
-    """A store that does not answer. What was flushed is safe; calls go on when it is back."""
+    """A store does not answer. What was flushed is safe, and calls work again when it is back."""
 
 
 class Store(Protocol):
-    """A key-value store. It is used by two threads: one commits, one or two get."""
+    """A key-value store. One thread commits to it while one or two others get."""
 
     @property
     def name(self) -> str:
-        """What and where it is, for messages."""
+        """What and where it is, for error messages."""
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """The values of keys, None where there is none."""
+        """The values of the keys, None for a missing one."""
 
     def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
-        """Do all of a batch and put the header, or do nothing.
+        """Apply the whole batch and put the header, or do nothing.
 
-        ``before`` is the header that is there, None if there is none; if it is another one, someone else has written: a
-        :class:`StoreError`. If ``header`` itself is there it has been done before, and only the answer was lost.
+        Raises :class:`StoreError` unless the store's header is ``before`` (None: it has none): another process has
+        written to it. If its header is ``header`` already, the commit was done before and only its answer was lost.
         """
 
     def keys(self) -> Iterator[bytes]:
-        """All keys but the header's: of pages in the order of level and position."""
+        """All keys but the header's, pages in the order of level and position."""
 
     def sync(self) -> None:
-        """Have all that was committed survive a loss of power too."""
+        """Make what was committed survive a loss of power."""
 
     def close(self) -> None:
-        """Let go of it. What was committed stays."""
+        """Release it. What was committed stays."""
 
 
 def page_key(level: int, page: int) -> bytes:
@@ -59,17 +70,60 @@ def page_key(level: int, page: int) -> bytes:
     return _PAGE.pack(b"p", level, page)
 
 
-def library(name: str) -> Any:
-    """The package that a store is reached by."""
+def import_library(name: str) -> Any:
+    """Import the client library of a store."""
     try:
         return import_module(name)
     except ImportError as error:
         raise ImportError(f'this store needs {name}: pip install "sash[stores]"') from error
 
 
-def conflict(name: str) -> StoreError:
-    """The error of a commit that finds another header than it knows."""
-    return StoreError(
-        f"{name} is not as this window left it: another process has written to it, or it has lost what was written. "
-        "A store holds one window, of one process at a time; open it again to go on from what it holds"
-    )
+def is_committed(current: bytes | None, header: bytes, before: bytes | None, name: str) -> bool:
+    """Whether a commit of ``header`` was done before. Raises :class:`StoreError` if ``current`` is not ``before``."""
+    if current not in (header, before):
+        raise StoreError(
+            f"{name} is not as this window left it: another process has written to it, or it has lost what was "
+            "written. A store holds one window, of one process at a time; open it again to go on from what it holds"
+        )
+    return current == header
+
+
+def apply(batch: Batch, header: bytes, put: Callable[[bytes, bytes], Any], delete: Callable[[bytes], Any]) -> None:
+    """Put and delete the keys of a batch, and put the header last."""
+    for key, value in {**batch, HEADER: header}.items():
+        if value is None:
+            delete(key)
+        else:
+            put(key, value)
+
+
+class MemoryStore:
+    """Pages in a dict, for tests and for trying things out. It can be opened again while the object exists.
+
+    >>> store = MemoryStore()
+    >>> store.commit({b"a": b"1", b"b": b"2"}, b"first", None)
+    >>> store.commit({b"a": None}, b"second", b"first"); store.get([b"a", b"b"])
+    [None, b'2']
+    """
+
+    name = "the store in memory"
+
+    def __init__(self) -> None:
+        self._values: dict[bytes, bytes] = {}
+
+    def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        return [self._values.get(key) for key in keys]
+
+    def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
+        if is_committed(self._values.get(HEADER), header, before, self.name):
+            return
+        apply(batch, header, self._values.__setitem__, lambda key: self._values.pop(key, None))
+
+    def keys(self) -> Iterator[bytes]:
+        return iter(sorted(key for key in self._values if key != HEADER))
+
+    def sync(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass

@@ -1,16 +1,16 @@
-"""Levels of which only the two ends are in memory, and all between is in a store.
+"""Levels whose two ends are in memory and all else in a store.
 
     cache, in memory         the store                     buffer, in memory      tail, in memory
     | page 3 | page 4 |  page 5 … page 812  |  page 813, 814 being written  |  the last elements |
       head     read ahead
 
-A level's whole pages are buffered, and written in batches in the background; its first two pages are in a cache: when
-the head comes to a page, the next one is read in the background. (MTA paper, sections 4.1.5 and 5.1.)
+Whole pages of a level are buffered, and written in batches in the background. Its first two pages are in a cache: when
+the head reaches a page, the next one is read in the background. (MTA paper, sections 4.1.5 and 5.1.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLong
 from dataclasses import replace
@@ -18,22 +18,21 @@ from typing import Any
 
 from sash.aggregators.mta.levels import Levels
 from sash.stores.base import Store, StoreAway, page_key
-from sash.stores.records import Header, read_page
-from sash.stores.writer import Place, Waiting, Writer
+from sash.stores.records import BackgroundWriter, Header, PendingBatch, Place, read_page
 
 __all__ = ["StoredLevels"]
 
-_BATCHES = 4  # that may wait to be written before an insert waits for them
-_SWEPT_AT_ONCE = 256  # pages of leaves that a batch deletes at most
-_LOOKED_BELOW = 8  # levels whose pages are read together
-_PATIENCE = 30.0  # seconds
+_MOST_BATCHES = 4  # queued before an insert waits for them to be written
+_MOST_DELETED = 256  # pages of leaves a batch
+_READ_TOGETHER = 8  # levels whose pages are read together
+_PATIENCE_S = 30.0
 
 
 class StoredLevels(Levels):
-    """Levels in ``store``. ``header`` is the one that it holds, or the first one; ``front`` tells the window's begin.
+    """Levels in ``store``. ``header`` is the one it holds, or the first one; ``front`` returns the window's begin.
 
-    In memory are, of each level, its tail and up to two pages, and of all together ``buffer`` elements and four batches
-    of as many. A page is half of what a level's cache holds.
+    Memory holds the tail and up to two pages of each level, and ``buffer`` elements and four batches of as many for all
+    of them. A page is half of a level's cache.
     """
 
     def __init__(self, store: Store, header: Header, known: bytes | None, buffer: int, trusted: bool) -> None:
@@ -46,12 +45,10 @@ class StoredLevels(Levels):
         self._buffered = 0
         self._ahead: dict[Place, Future[dict[Place, list[Any]]]] = {}
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="sash-store-reader")
-        self._writer = Writer(store, known, _PATIENCE, trusted)
-
-    # what is written
+        self._writer = BackgroundWriter(store, known, _PATIENCE_S, trusted)
 
     def make_room(self) -> None:
-        self._writer.wait(_BATCHES)
+        self._writer.wait(_MOST_BATCHES)
         self._hand_over()
 
     def _seal(self, level: int, page: int, elements: list[Any]) -> None:
@@ -62,23 +59,23 @@ class StoredLevels(Levels):
             self._pages[level][page] = elements
 
     def _hand_over(self) -> None:
-        """Have all that is whole written, and the leaves behind it, as the window is now."""
+        """Queue the whole pages and the leaves behind them, as the window is now."""
         front, end = self.front(), self.begins[0] + len(self.tails[0])
         before = self.header.swept
-        swept = min(front, self.begins[0], before + _SWEPT_AT_ONCE * self.page)
-        gone = {
+        swept = min(front, self.begins[0], before + _MOST_DELETED * self.page)
+        deleted = {
             (level, page)
             for level in range(len(self.tails))
             for page in range(before >> level >> self.bits, swept >> level >> self.bits)
         }
         self.header = replace(self.header, front=front, end=end, swept=swept, number=self.header.number + 1)
-        pages = {place: page for place, page in self._buffer.items() if place not in gone}
+        pages = {place: page for place, page in self._buffer.items() if place not in deleted}
         pages[0, self.begins[0] >> self.bits] = list(self.tails[0])
-        self._writer.put(Waiting(self.header, pages, gone))
+        self._writer.put(PendingBatch(self.header, pages, deleted))
         self._buffer, self._buffered, self.is_full = {}, 0, False
 
     def flush(self) -> None:
-        """Have everything in the store, and safe there."""
+        """Write everything to the store, and wait until it is safe there."""
         end = self.begins[0] + len(self.tails[0]) if self.tails else 0
         if self.tails and (self.header.front, self.header.end) != (self.front(), end):
             self._hand_over()
@@ -86,49 +83,44 @@ class StoredLevels(Levels):
         self._store.sync()
 
     def close(self) -> None:
-        """End the threads."""
+        """Stop the threads."""
         self._writer.close()
         self._reader.shutdown(cancel_futures=True)
 
-    # what is read
-
     def _missing(self, level: int, index: int) -> list[Any]:
         place = level, index >> self.bits
-        found = self._buffer.get(place) or self._writer.find(place)
-        if found is None and place in self._ahead:
-            found = self._read(self._ahead.pop(place), place)
-        if found is not None:
-            self._pages[level][place[1]] = found
-            return found
-        pages = self._fetched([place, *self._below(level, index)])
+        elements = self._buffer.get(place) or self._writer.find(place)
+        if elements is None and place in self._ahead:
+            elements = self._read(self._ahead.pop(place), place)
+        pages = self._fetch([place, *self._below(level, index)]) if elements is None else {place: elements}
         for (at, page), elements in pages.items():
             self._pages[at][page] = elements
         return pages[place]
 
     def _below(self, level: int, index: int) -> Iterator[Place]:
-        """The pages of the levels below where an element begins: a search that has come here goes on there."""
-        for lower in range(level - 1, max(level - _LOOKED_BELOW, 0) - 1, -1):
+        """The pages of lower levels where an element begins: a search that comes here goes on there."""
+        for lower in range(level - 1, max(level - _READ_TOGETHER, 0) - 1, -1):
             place = lower, index << (level - lower) >> self.bits
             is_whole = place[1] < self.begins[lower] >> self.bits
             if is_whole and self._is_away(*place) and self._writer.find(place) is None:
                 yield place
 
     def _read(self, future: Future[dict[Place, list[Any]]], place: Place) -> list[Any] | None:
-        """A page that was read ahead; None: the store was away then, and may be back."""
+        """A page that was read ahead; None if the store was away then."""
         try:
-            return future.result(_PATIENCE)[place]
+            return future.result(_PATIENCE_S)[place]
         except TooLong:
-            raise StoreAway(f"{self._store.name} has not answered for {_PATIENCE:g} seconds") from None
+            raise StoreAway(f"{self._store.name} has not answered for {_PATIENCE_S:g} seconds") from None
         except StoreAway:
             return None
 
-    def _fetched(self, places: Iterable[Place]) -> dict[Place, list[Any]]:
-        places = list(places)
+    def _fetch(self, places: list[Place]) -> dict[Place, list[Any]]:
+        """Whole pages from the store."""
         blobs = self._store.get([page_key(*place) for place in places])
-        return {
-            (level, page): read_page(level, page, blob, self.page, self._store.name, self._trusted)
-            for (level, page), blob in zip(places, blobs, strict=True)
-        }
+        return {place: self._decode(place, blob, self.page) for place, blob in zip(places, blobs, strict=True)}
+
+    def _decode(self, place: Place, blob: bytes | None, size: int) -> list[Any]:
+        return read_page(*place, blob, size, self._store.name, self._trusted)
 
     def drop(self, front: int) -> None:
         wanted: list[Place] = []
@@ -144,12 +136,12 @@ class StoredLevels(Levels):
             self._read_ahead(wanted)
 
     def _trim(self, level: int) -> None:
-        """Keep the two pages of the cache."""
+        """Drop all but the two pages of the cache."""
         pages, head = self._pages[level], self._first[level]
         for page in [page for page in pages if not head <= page <= head + 1]:
             del pages[page]
 
-    def _give_back(self) -> None:
+    def _release(self) -> None:
         pass  # what has been written is not in memory
 
     def _is_away(self, level: int, page: int) -> bool:
@@ -157,36 +149,34 @@ class StoredLevels(Levels):
         return page not in self._pages[level] and place not in self._buffer and place not in self._ahead
 
     def _read_ahead(self, wanted: list[Place]) -> None:
-        """Read pages in the background, those that are not waiting to be written, and forget those that have left."""
-        self._ahead = {place: each for place, each in self._ahead.items() if self._first[place[0]] <= place[1]}
+        """Read pages in the background unless they wait to be written. Forget pages that have left."""
+        self._ahead = {place: future for place, future in self._ahead.items() if self._first[place[0]] <= place[1]}
         places = [place for place in wanted if self._writer.find(place) is None]
         if places:
-            future = self._reader.submit(self._fetched, places)
+            future = self._reader.submit(self._fetch, places)
             self._ahead.update(dict.fromkeys(places, future))
 
-    # opening
-
     def load(self, level: int, count: int, child: Callable[[int, int], Any]) -> None:
-        """Have a level of ``count`` elements: its tail read, if it is of leaves, or else made by ``child``."""
+        """Load a level of ``count`` elements: the tail of the leaves is read, others are computed by ``child``."""
         begin = (count - 1) & ~self.mask
         self._add_level(begin)
         self._first[level] = self.header.front >> level >> self.bits
         if level:
             self.tails[level] = [child(level, index) for index in range(begin, count)]
         else:
-            (blob,) = self._store.get([page_key(0, begin >> self.bits)])
-            name = self._store.name
-            self.tails[0] = read_page(0, begin >> self.bits, blob, count - begin, name, self._trusted)
+            place = 0, begin >> self.bits
+            (blob,) = self._store.get([page_key(*place)])
+            self.tails[0] = self._decode(place, blob, count - begin)
 
-    def loaded(self) -> None:
-        """All levels are there: what was read for them is not needed any more."""
+    def trim(self) -> None:
+        """Drop the pages that loading read and the cache does not keep."""
         for level in range(len(self.tails)):
             self._trim(level)
 
     def verify(self) -> None:
-        """Read every page that is whole; a :class:`StoreError` if one is damaged or missing."""
+        """Read every whole page. Raises :class:`StoreError` if one is damaged or missing."""
         self._writer.wait()
         for level, first in enumerate(self._first):
             for page in range(first, self.begins[level] >> self.bits):
                 if (level, page) not in self._buffer:
-                    self._fetched([(level, page)])
+                    self._fetch([(level, page)])

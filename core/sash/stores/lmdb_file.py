@@ -46,15 +46,15 @@ class _Damaged(Exception):
 def damage(path: str) -> str | None:
     """What is wrong with an LMDB file, as the end of a sentence about it; None if it can be mapped safely.
 
-    A file that is not there is not damaged, and one that is not LMDB's is left to LMDB, which refuses it.
+    A missing file is not damaged. A file of another kind is left to LMDB, which refuses it.
     """
     try:
         with open(path, "rb") as file:
             _check(file)
-    except FileNotFoundError:
-        return None
     except _Damaged as error:
         return str(error)
+    except FileNotFoundError:
+        pass
     return None
 
 
@@ -98,7 +98,7 @@ def _meta(file: BinaryIO, at: int) -> _Meta | None:
 
 
 def _free_pages(file: BinaryIO, meta: _Meta) -> Iterator[int]:
-    """The numbers of the free pages. Of a list that is not whole, a :class:`_Damaged` or a ``struct.error``."""
+    """The numbers of the free pages. Raises :class:`_Damaged` or ``struct.error`` if their list is not whole."""
     unread = [] if meta.free_root == _NO_PAGE else [meta.free_root]
     read = set[int]()
     while unread:

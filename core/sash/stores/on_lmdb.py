@@ -9,20 +9,20 @@ from os.path import join
 from threading import RLock
 from typing import Any
 
-from sash.stores.base import HEADER, Batch, StoreError, conflict, library
+from sash.stores.base import HEADER, Batch, StoreError, apply, import_library, is_committed
 from sash.stores.lmdb_file import damage
 
 __all__ = ["LMDBStore"]
 
-_REMAPPED_AFTER = 1 << 25
-"""Bytes that came or went: parts of the map that were looked at count as memory of this process."""
+_REMAP_AFTER = 1 << 25
+"""Bytes read or written. The parts of the map that were touched count as memory of this process."""
 
 
 class LMDBStore:
-    """A folder. ``size`` is the most that it may grow to: address space only, the file is as large as its content.
+    """A folder. ``size`` is the most it may grow to: address space only, the file is as large as its content.
 
-    Each commit is on disk before the next begins, unless ``sync`` is False: then a crash of the machine, not one of
-    the process, may damage what was not flushed.
+    Each commit is on disk before the next begins. With ``sync=False`` a crash of the machine, not one of the process,
+    may damage what was not flushed.
 
     >>> import tempfile
     >>> store = LMDBStore(tempfile.mkdtemp())
@@ -32,13 +32,14 @@ class LMDBStore:
     """
 
     def __init__(self, path: str | PathLike[str], *, size: int = 1 << 40, sync: bool = True) -> None:
-        lmdb = library("lmdb")
+        lmdb = import_library("lmdb")
         self._path = fspath(path)
+        self.name = f"the LMDB store in {self._path!r}"
         self._size = size
         self._errors = lmdb.Error
         self._lock = RLock()
         self._moved = 0
-        with self._named():
+        with self._naming():
             if (wrong := damage(join(self._path, "data.mdb"))) is not None:
                 raise StoreError(
                     f"{self.name} cannot be used: data.mdb {wrong}; restore it from a copy, or delete the folder "
@@ -47,12 +48,9 @@ class LMDBStore:
             self._env: Any = lmdb.open(self._path, map_size=size, sync=sync, metasync=False, readahead=False)
             self._env.reader_check()  # a reader that was killed would keep its version of all pages for ever
 
-    @property
-    def name(self) -> str:
-        return f"the LMDB store in {self._path!r}"
-
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _naming(self) -> Iterator[None]:
+        """Raise the library's errors as a :class:`StoreError` that names the store."""
         try:
             yield
         except self._errors as error:
@@ -61,42 +59,33 @@ class LMDBStore:
             raise StoreError(f"{self.name} cannot be opened: {error}") from error
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with self._lock, self._named():
+        with self._lock, self._naming():
             with self._env.begin() as txn:
                 values: list[bytes | None] = [txn.get(key) for key in keys]
             self._remap(values)
         return values
 
     def _remap(self, values: Iterable[bytes | None]) -> None:
-        """Map the file anew now and then, so that what was looked at does not stay in this process's memory."""
+        """Map the file again now and then, so that pages that were read do not stay in this process's memory."""
         self._moved += sum(len(value) for value in values if value is not None)
-        if self._moved > _REMAPPED_AFTER:
+        if self._moved > _REMAP_AFTER:
             self._moved = 0
             self._env.set_mapsize(self._size)
 
     def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
-        with self._lock, self._named():
+        with self._lock, self._naming():
             with self._env.begin(write=True) as txn:
-                current = txn.get(HEADER)
-                if current == header:
+                if is_committed(txn.get(HEADER), header, before, self.name):
                     return
-                if current != before:
-                    raise conflict(self.name)
-                for key, value in batch.items():
-                    if value is None:
-                        txn.delete(key)
-                    else:
-                        txn.put(key, value)
-                txn.put(HEADER, header)
+                apply(batch, header, txn.put, txn.delete)
             self._remap(batch.values())
 
     def keys(self) -> Iterator[bytes]:
-        with self._lock, self._named(), self._env.begin() as txn:
-            found = [bytes(key) for key in txn.cursor().iternext(values=False) if key != HEADER]
-        return iter(found)
+        with self._lock, self._naming(), self._env.begin() as txn:
+            return iter([bytes(key) for key in txn.cursor().iternext(values=False) if key != HEADER])
 
     def sync(self) -> None:
-        with self._named():
+        with self._naming():
             self._env.sync(True)
 
     def close(self) -> None:

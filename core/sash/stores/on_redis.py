@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from sash.stores.base import HEADER, Batch, StoreAway, StoreError, conflict, library
+from sash.stores.base import HEADER, Batch, StoreAway, StoreError, import_library, is_committed
 
 __all__ = ["RedisStore"]
 
@@ -16,10 +16,10 @@ _ATTEMPTS = 3
 class RedisStore:
     """A hash of a Redis server, under ``key``. No call takes much longer than ``timeout`` seconds.
 
-    A server that does not answer is a :class:`~sash.stores.StoreAway`; once it is back, calls go on. ``sync``, and with
-    it ``flush``, promises that nothing is lost when the server stops, so the server must write a log before it answers:
-    ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. With ``durable=False``
-    nothing is promised, and nothing asked for.
+    Calls raise :class:`~sash.stores.StoreAway` while the server does not answer. After ``sync``, and so after
+    ``flush``, nothing is lost when the server stops. For that the server must write a log before it answers:
+    ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. ``durable=False`` gives up
+    both the promise and the check.
     """
 
     def __init__(
@@ -30,9 +30,10 @@ class RedisStore:
         timeout: float = 5.0,
         durable: bool = True,
     ) -> None:
-        redis = library("redis")
+        redis = import_library("redis")
         backoff = redis.backoff.ExponentialBackoff(cap=timeout / 8, base=timeout / 64)
-        self._url, self._key, self._durable = url, key, durable
+        self.name = f"the Redis store {key!r} at {url.rpartition('@')[2]}"
+        self._key, self._durable = key, durable
         self._redis = redis
         self._wait = int(timeout * 1000)
         self._client: Any = redis.Redis.from_url(
@@ -45,12 +46,9 @@ class RedisStore:
         if durable:
             self._check_durable()
 
-    @property
-    def name(self) -> str:
-        return f"the Redis store {self._key!r} at {self._url.rpartition('@')[2]}"
-
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _naming(self) -> Iterator[None]:
+        """Raise the library's errors as a :class:`StoreError` that names the store."""
         errors = self._redis.exceptions
         try:
             yield
@@ -60,13 +58,13 @@ class RedisStore:
             raise StoreError(f"{self.name} cannot be used: {error}") from error
 
     def _check_durable(self) -> None:
-        """Refuse a server that forgets what it has confirmed."""
-        with self._named():
+        """Raise if the server forgets what it has confirmed."""
+        with self._naming():
             self._waits = "WAITAOF" in {str(name).upper() for name in self._client.command_list()}
-            found = self._client.info("persistence")
-            if found.get("loading"):  # until it is done, the server says that it keeps no log
+            persistence = self._client.info("persistence")
+            if persistence.get("loading"):  # until it is done, the server says that it keeps no log
                 raise self._redis.exceptions.BusyLoadingError("it is loading what it has kept")
-            enabled = found.get("aof_enabled")
+            enabled = persistence.get("aof_enabled")
             always = self._waits or self._client.config_get("appendfsync").get("appendfsync") == "always"
         if not enabled or not always:
             raise StoreError(
@@ -75,12 +73,12 @@ class RedisStore:
             )
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with self._named():
+        with self._naming():
             values: list[bytes | None] = self._client.hmget(self._key, list(keys)) if keys else []
         return values
 
     def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
-        with self._named():
+        with self._naming():
             for _ in range(_ATTEMPTS):
                 try:
                     self._commit(batch, header, before)
@@ -92,27 +90,22 @@ class RedisStore:
     def _commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
         with self._client.pipeline(transaction=True) as pipe:
             pipe.watch(self._key)
-            current = pipe.hget(self._key, HEADER)
-            if current == header:
+            if is_committed(pipe.hget(self._key, HEADER), header, before, self.name):
                 return
-            if current != before:
-                raise conflict(self.name)
             pipe.multi()
-            pipe.hset(
-                self._key, mapping={key: value for key, value in batch.items() if value is not None} | {HEADER: header}
-            )
-            if gone := [key for key, value in batch.items() if value is None]:
-                pipe.hdel(self._key, *gone)
+            values = {key: value for key, value in batch.items() if value is not None}
+            pipe.hset(self._key, mapping=values | {HEADER: header})
+            if deleted := batch.keys() - values.keys():
+                pipe.hdel(self._key, *deleted)
             pipe.execute()
 
     def keys(self) -> Iterator[bytes]:
-        with self._named():
-            found = sorted(key for key in self._client.hkeys(self._key) if key != HEADER)
-        return iter(found)
+        with self._naming():
+            return iter(sorted(key for key in self._client.hkeys(self._key) if key != HEADER))
 
     def sync(self) -> None:
         if self._durable and self._waits:
-            with self._named():
+            with self._naming():
                 written = self._client.execute_command("WAITAOF", 1, 0, self._wait)
             if not written[0]:
                 raise StoreAway(f"{self.name} has not written its log within {self._wait / 1000:g} seconds")

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from os import PathLike, fspath
 from typing import Any
 
-from sash.stores.base import HEADER, Batch, StoreError, conflict, library
+from sash.stores.base import HEADER, Batch, StoreError, apply, import_library, is_committed
 
 __all__ = ["RocksDBStore"]
 
@@ -25,22 +25,20 @@ class RocksDBStore:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._library = library("rocksdict")
+        self._library = import_library("rocksdict")
         self._path = fspath(path)
+        self.name = f"the RocksDB store in {self._path!r}"
         self._closed = self._library.DbClosedError
         options = self._library.Options(raw_mode=True)
         options.create_if_missing(True)
         options.set_write_buffer_size(8 << 20)  # twice of that at most is in memory
         options.set_max_write_buffer_number(2)
-        with self._named():
+        with self._naming():
             self._db: Any = self._library.Rdict(self._path, options)
 
-    @property
-    def name(self) -> str:
-        return f"the RocksDB store in {self._path!r}"
-
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _naming(self) -> Iterator[None]:
+        """Raise the library's errors as a :class:`StoreError` that names the store."""
         try:
             yield
         except StoreError:
@@ -53,33 +51,24 @@ class RocksDBStore:
             raise StoreError(f"{self.name} cannot be used: {error}") from error
 
     def get(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with self._named():
+        with self._naming():
             values: list[bytes | None] = self._db.get(list(keys))
         return values
 
     def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
-        with self._named():
-            current = self._db.get(HEADER)
-            if current == header:
+        with self._naming():
+            if is_committed(self._db.get(HEADER), header, before, self.name):
                 return
-            if current != before:
-                raise conflict(self.name)
-            together = self._library.WriteBatch(raw_mode=True)
-            for key, value in batch.items():
-                if value is None:
-                    together.delete(key)
-                else:
-                    together.put(key, value)
-            together.put(HEADER, header)
-            self._db.write(together)
+            writes = self._library.WriteBatch(raw_mode=True)
+            apply(batch, header, writes.put, writes.delete)
+            self._db.write(writes)
 
     def keys(self) -> Iterator[bytes]:
-        with self._named():
-            found = [key for key in self._db.keys() if key != HEADER]  # noqa: SIM118  # it is not a dict
-        return iter(found)
+        with self._naming():
+            return iter([key for key in self._db.keys() if key != HEADER])  # noqa: SIM118  # it is not a dict
 
     def sync(self) -> None:
-        with self._named():
+        with self._naming():
             self._db.flush_wal(True)
 
     def close(self) -> None:

@@ -1,35 +1,43 @@
-"""The bytes of a kept window: pages of elements, and the header that says which of them make the window.
+"""The records of a stored window, pages of elements and a header that says which make the window, and their writer.
 
     header        algorithm, aggregation, page size, front, end, swept: the window is the positions front … end - 1;
                   pages that lie before swept have been deleted
     page          level, number, and the elements as columns: the elements number·size … of that level
 
-Both are envelopes as of saved states (docs/state.md), with a checksum. Only whole pages are written, and with each
-header the leaves behind the last whole page, a page of them at most; of the levels above, what is in no whole page is
-computed anew from the level below when a window is opened.
+Both are envelopes as in saved states (docs/state.md), with a checksum. A commit writes whole pages, a header, and the
+leaves behind the last whole page. Elements of higher levels that are in no whole page are computed again from the level
+below when a window is opened.
+
+A thread commits in the background, in order. What comes while a commit runs goes into the next one.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from threading import Condition, Thread
+from time import monotonic
 from typing import Any
 
 from sash.state.envelope import StateError, opened, sealed
 from sash.state.parts import _column as column_parts
 from sash.state.parts import _read_column as read_column
 from sash.state.untagged import dumps, loads
-from sash.stores.base import StoreError
+from sash.stores.base import Store, StoreAway, StoreError, page_key
 from sash.values.partial_column import PartialColumn
 
-__all__ = ["Header", "read_page", "written_page"]
+__all__ = ["BackgroundWriter", "Header", "PendingBatch", "Place", "read_page"]
+
+Place = tuple[int, int]
+"""A page's level and number."""
 
 _PAGE, _HEADER = 16, 17
-"""What an envelope holds; saved states have the numbers before."""
+"""Kinds of envelopes; saved states have the numbers below."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """What makes a window of pages. ``owner`` and ``number`` are such that no two headers are alike."""
+    """Which pages make the window. ``owner`` and ``number`` make every header unique."""
 
     algorithm: str
     aggregation: str
@@ -42,12 +50,12 @@ class Header:
     """Drawn by whoever opens the store."""
 
     def to_bytes(self) -> bytes:
-        """O(1)."""
+        """The bytes of the header. O(1)."""
         return sealed(_HEADER, [dumps(asdict(self))])
 
     @staticmethod
     def from_bytes(data: bytes, name: str) -> Header:
-        """The reverse; a :class:`StoreError` if it was not written by it, or is damaged."""
+        """The inverse of :meth:`to_bytes`. Raises :class:`StoreError` for other or damaged bytes."""
         try:
             header = Header(**loads(opened(data, _HEADER, 1)[0]))
         except (StateError, TypeError, ValueError) as error:
@@ -57,29 +65,121 @@ class Header:
         return header
 
     def check(self, wanted: Header, name: str) -> None:
-        """Refuse a window of something else."""
-        for what in ("algorithm", "aggregation", "page"):
-            there, asked = getattr(self, what), getattr(wanted, what)
+        """Raise :class:`StoreError` if the header belongs to another kind of window."""
+        for option in ("algorithm", "aggregation", "page"):
+            there, asked = getattr(self, option), getattr(wanted, option)
             if there != asked:
-                known = "cache, which must be twice" if what == "page" else what
-                raise StoreError(f"{name} holds a window with another {known}: {there}, not {asked}")
+                what = "cache, which must be twice" if option == "page" else option
+                raise StoreError(f"{name} holds a window with another {what}: {there}, not {asked}")
 
 
-def written_page(level: int, page: int, elements: list[Any], trusted: bool) -> bytes:
+def write_page(level: int, page: int, elements: list[Any], trusted: bool) -> bytes:
     """The bytes of a page. O(elements)."""
     return sealed(_PAGE, [dumps((level, page, column_parts(PartialColumn.of(elements))), trusted)])
 
 
 def read_page(level: int, page: int, data: bytes | None, size: int, name: str, trusted: bool) -> list[Any]:
-    """The elements of a page, ``size`` of them; a :class:`StoreError` if it is not there, damaged or another one."""
+    """The ``size`` elements of a page. Raises :class:`StoreError` if it is missing, damaged or another page."""
     where = f"page {page} of level {level}"
     if data is None:
         raise StoreError(f"{name} is damaged: {where} is missing")
     try:
-        found_level, found_page, column = loads(opened(data, _PAGE, 1)[0], trusted)
+        *place, column = loads(opened(data, _PAGE, 1)[0], trusted)
         elements = read_column(column).to_list()
     except (StateError, TypeError, ValueError) as error:
         raise StoreError(f"{name} is damaged: {where} cannot be read: {error}") from error
-    if (found_level, found_page, len(elements)) != (level, page, size):
+    if (*place, len(elements)) != (level, page, size):
         raise StoreError(f"{name} is damaged: {where} is another one, or not whole")
     return elements
+
+
+@dataclass
+class PendingBatch:
+    """A batch to write: pages of elements, pages to delete, and the header that follows them."""
+
+    header: Header
+    pages: dict[Place, list[Any]] = field(default_factory=dict)
+    deleted: set[Place] = field(default_factory=set)
+
+
+class BackgroundWriter:
+    """A thread that commits to ``store``, whose header is ``known``.
+
+    A commit that fails is tried again when someone waits for it, not before. Nothing is lost in between.
+    """
+
+    def __init__(self, store: Store, known: bytes | None, patience: float, trusted: bool) -> None:
+        self._store, self._known, self._patience, self._trusted = store, known, patience, trusted
+        self._waiting: list[PendingBatch] = []
+        self._tried = 0  # how many of them a failed commit had: it may have been done, so just those are repeated
+        self._error: Exception | None = None
+        self._closed = False
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name="sash-store-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, batch: PendingBatch) -> None:
+        """Queue a batch. Neither waits nor fails."""
+        with self._changed:
+            self._waiting.append(batch)
+            self._changed.notify_all()
+
+    def find(self, place: Place) -> list[Any] | None:
+        """A page that may not be in the store yet; None if it does not wait."""
+        with self._changed:
+            return next((batch.pages[place] for batch in reversed(self._waiting) if place in batch.pages), None)
+
+    def wait(self, most: int = 0) -> None:
+        """Wait until at most ``most`` batches are queued. Raises the store's error if a commit fails again."""
+        with self._changed:
+            if len(self._waiting) <= most:
+                return
+            self._error = None
+            self._changed.notify_all()
+            self._wait_until(lambda: len(self._waiting) <= most or self._error is not None)
+            if self._error is not None:
+                raise self._error
+
+    def _wait_until(self, done: Callable[[], bool]) -> None:
+        deadline = monotonic() + self._patience
+        while not done():
+            left = deadline - monotonic()
+            if left <= 0:
+                raise StoreAway(f"{self._store.name} has not answered for {self._patience:g} seconds")
+            self._changed.wait(left)
+
+    def close(self) -> None:
+        """Stop the thread; what is still queued is not written."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join(self._patience)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or (self._waiting and self._error is None))
+                if self._closed:
+                    return
+                batches = self._waiting[: self._tried or len(self._waiting)]
+            try:
+                self._commit(batches)
+            except Exception as error:  # whoever waits gets it
+                with self._changed:
+                    self._error, self._tried = error, len(batches)
+                    self._changed.notify_all()
+            else:
+                with self._changed:
+                    self._tried = 0
+                    del self._waiting[: len(batches)]
+                    self._changed.notify_all()
+
+    def _commit(self, batches: list[PendingBatch]) -> None:
+        changes: dict[bytes, bytes | None] = {}
+        for batch in batches:
+            for place, elements in batch.pages.items():
+                changes[page_key(*place)] = write_page(*place, elements, self._trusted)
+            changes |= {page_key(*place): None for place in batch.deleted}
+        header = batches[-1].header.to_bytes()
+        self._store.commit(changes, header, self._known)
+        self._known = header

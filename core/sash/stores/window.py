@@ -7,8 +7,8 @@ from secrets import token_bytes
 from typing import Any, Self
 
 from sash.aggregations.base import Aggregation
+from sash.aggregators.mta import MTA
 from sash.aggregators.mta.amta import AMTA
-from sash.aggregators.mta.base import MTA
 from sash.aggregators.mta.log_mta import LogMTA
 from sash.stores.base import HEADER, Store, StoreError
 from sash.stores.levels import StoredLevels
@@ -30,7 +30,7 @@ class _Stored(MTA):
         if buffer < 1:
             raise ValueError(f"buffer must be at least 1 element; got {buffer!r}")
         header = Header(type(self).__name__.removeprefix("Stored"), repr(aggregation), cache // 2)
-        known = _found(store, header)
+        known = _read_header(store, header)
         if known is not None:
             header = Header.from_bytes(known, store.name)
         header = replace(header, owner=token_bytes(8))
@@ -48,44 +48,44 @@ class _Stored(MTA):
                 self._levels.load(level, count, self._element)
                 level += 1
             self._renew()
-            self._levels.loaded()
+            self._levels.trim()
         except BaseException:
             self._levels.close()
             raise
 
     def _element(self, level: int, index: int) -> Any:
-        """An element that is in no whole page, from the level below."""
+        """An element that is in no whole page, computed from the level below."""
         if index << level < self._front:
             return None  # it covers what has left, and is never read
         get = self._levels.get
         return self._combine(get(level - 1, 2 * index), get(level - 1, 2 * index + 1))
 
     def flush(self) -> None:
-        """Have all that was done so far in the store, safe from a crash of this process and of the store's machine.
+        """Write everything to the store, safe from a crash of this process and of the store's machine.
 
-        Without it that happens to whatever was done up to some moment, never to a part of it. Costs what is in the
-        buffer and in the tail of the leaves; not less than a write to the store's disk.
+        Without it a crash leaves the window as it was at some earlier moment. Costs O(buffer) and a write to the
+        store's disk.
         """
         self._levels.flush()
 
     def verify(self) -> None:
-        """Read all that is in the store: a :class:`~sash.stores.StoreError` if a page is damaged. O(n)."""
+        """Read the whole store. Raises :class:`~sash.stores.StoreError` if a page is damaged. O(n)."""
         self._levels.verify()
 
     @property
     def local(self) -> int:
-        """How many partials are in memory, those being written not counted."""
+        """How many partials are in memory, without those being written."""
         return self.partials
 
     def close(self) -> None:
-        """Flush, and let go of the store."""
+        """Flush, and close the store."""
         try:
             self.flush()
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the store without a flush, as if the process had ended."""
+        """Close the store without a flush, as if the process had ended."""
         self._levels.close()
         self.store.close()
 
@@ -99,8 +99,8 @@ class _Stored(MTA):
             self.abandon()
 
 
-def _found(store: Store, wanted: Header) -> bytes | None:
-    """The header that is in a store, if it is of such a window; None: the store is empty."""
+def _read_header(store: Store, wanted: Header) -> bytes | None:
+    """The header in a store, None if the store is empty. Raises :class:`StoreError` for another kind of window."""
     (known,) = store.get([HEADER])
     if known is None:
         if next(store.keys(), None) is not None:
@@ -113,9 +113,9 @@ def _found(store: Store, wanted: Header) -> bytes | None:
 class StoredAMTA(_Stored, AMTA):
     """AMTA whose window is in ``store``: O(log n) partials in memory, the costs in combines are those of AMTA.
 
-    A store that holds a window is opened with it. ``buffer`` elements are collected before they are written, in the
-    background; each level has a ``cache`` of its oldest, of which half is read ahead. ``trusted`` allows partials that
-    are objects of users' own types, which are pickled: only for stores that nobody else can write to.
+    If the store holds a window, that is opened. A background thread writes whenever ``buffer`` elements have come; each
+    level caches its ``cache`` oldest elements, half of them read ahead. ``trusted`` allows partials of users' own
+    types, which are pickled: only for stores that nobody else can write to.
 
     >>> import sash, tempfile
     >>> folder = tempfile.mkdtemp()

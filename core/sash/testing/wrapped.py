@@ -1,4 +1,4 @@
-"""Aggregations that behave as another does, and count or fail besides."""
+"""Aggregations that behave as another one, and count its merges or let them fail."""
 
 from __future__ import annotations
 
@@ -12,16 +12,12 @@ __all__ = ["Counted", "Failing"]
 
 
 class _Wrapped(Aggregation):
-    """An aggregation that behaves as another does."""
+    """Behaves as ``inner``, and calls ``_before_combine`` before every merge."""
 
     def __init__(self, inner: Aggregation) -> None:
         self.inner = inner
-        self.columns = inner.columns
-        self.kind = inner.kind
-        self.commutative = inner.commutative
-        self.selective = inner.selective
-        self.empty = inner.empty
-        self._invert = inner._invert
+        for trait in ("columns", "kind", "commutative", "selective", "empty", "_invert"):
+            setattr(self, trait, getattr(inner, trait))
 
     @property
     def name(self) -> str:
@@ -37,14 +33,7 @@ class _Wrapped(Aggregation):
     def lower(self, partial: Any) -> Any:
         return self.inner.lower(partial)
 
-    def _lift(self, value: Any) -> Any:
-        return self.inner.lift(value)
-
-    def _combine(self, a: Any, b: Any) -> Any:
-        return self.combine(a, b)
-
-    def _lower(self, partial: Any) -> Any:
-        return self.inner.lower(partial)
+    _lift, _combine, _lower = lift, combine, lower
 
     def invert(self, total: Any, oldest: Any) -> Any:
         self._before_combine()

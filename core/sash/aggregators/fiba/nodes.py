@@ -1,4 +1,4 @@
-"""The nodes of FiBA's tree, and all that can be done with a node without knowing where in the tree it hangs.
+"""The nodes of FiBA's tree, and all that concerns a node wherever it hangs in the tree.
 
     level 1    times [ 1    5    8 ]         The items of an inner node are its children, and times[i] is the
                items [ │    │    │ ]         oldest time below items[i], so that a time is found by bisection.
@@ -7,9 +7,8 @@
              [ a  b  c ] [ d  e ] [ f  g ]
 
 Levels are counted from the leaves. Every node but the root has from ``most // 2`` to ``most`` items. A node
-beside the two outermost paths of the tree (`fiba_spine`) has an ``agg``, the sum of all below it, which the
-paper calls its up aggregate. ``STALE`` stands for one to be computed again; then those above it are stale
-too.
+beside the two outermost paths of the tree (module `spine`) has an ``agg``, the sum of all below it, which the
+paper calls its up aggregate. ``STALE`` marks one to compute again; those above it are stale too.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ __all__ = [
     "cut",
     "entries",
     "measure",
-    "merged",
+    "merge_entries",
     "range_parts",
 ]
 
@@ -41,7 +40,7 @@ Combine = Callable[[Any, Any], Any]
 
 
 class Stale(Enum):
-    """An enum, for that stays itself when it is copied or pickled; and no partial is one."""
+    """An enum, because copies and pickles of its member are the member itself."""
 
     STALE = "stale"
 
@@ -50,7 +49,7 @@ STALE = Stale.STALE
 
 
 class Node:
-    """A leaf or an inner node; which of the two is known from the level at which it is met."""
+    """A leaf or an inner node; its level tells which."""
 
     __slots__ = ("agg", "items", "size", "times")
 
@@ -61,19 +60,19 @@ class Node:
         self.size = measure(items, level)
 
     def put(self, at: int, nodes: Sequence[Node]) -> None:
-        """Put ``nodes``, which cover the same stretch of time, in place of the child ``at``."""
+        """Replace the child ``at`` with ``nodes``, which cover the same stretch of time."""
         self.items[at : at + 1] = nodes
         self.times[at + 1 : at + 1] = [node.times[0] for node in nodes[1:]]
 
     def merge_first(self) -> None:
-        """Make one child of the first two, which is the second one, enlarged."""
+        """Merge the first child into the second."""
         node, sibling = self.items[:2]
         sibling.times[:0] = node.times
         sibling.items[:0] = node.items
         del self.times[0], self.items[0]
 
     def share_first(self, level: int) -> None:
-        """Move items of the second child, on ``level``, to the first, until that has as many or one more."""
+        """Move items of the second child, on ``level``, to the first, until it has as many or one more."""
         node, sibling = self.items[:2]
         moved = (len(sibling.items) - len(node.items) + 1) // 2
         node.times += sibling.times[:moved]
@@ -100,28 +99,27 @@ def cut(times: list[Any], items: list[Any], level: int, most: int) -> list[Node]
     return nodes
 
 
-def merged(node: Node, level: int, times: list[Any], partials: list[Any], most: int) -> list[Node]:
-    """What takes the place of ``node`` when entries, sorted by time, are merged into it.
+def merge_entries(node: Node, level: int, times: list[Any], partials: list[Any], most: int) -> list[Node]:
+    """The nodes that replace ``node`` when entries, sorted by time, are merged into it.
 
-    Each node that gets entries is made anew, once. The others are shared with the old tree, which is not
-    changed.
+    Each node that gets entries is replaced once. The others are shared with the old tree, which does not change.
     """
     if not level:
-        return cut(*_merged_entries(node, times, partials), level, most)
+        return cut(*_merge_into_leaf(node, times, partials), level, most)
     new_times: list[Any] = []
     new_items: list[Any] = []
     done = start = 0
     while start < len(times):
         at = bisect_right(node.times, times[start], 1) - 1
         end = bisect_left(times, node.times[at + 1], start + 1) if at + 1 < len(node.items) else len(times)
-        nodes = merged(node.items[at], level - 1, times[start:end], partials[start:end], most)
+        nodes = merge_entries(node.items[at], level - 1, times[start:end], partials[start:end], most)
         new_times += node.times[done:at] + [child.times[0] for child in nodes]
         new_items += node.items[done:at] + nodes
         done, start = at + 1, end
     return cut(new_times + node.times[done:], new_items + node.items[done:], level, most)
 
 
-def _merged_entries(leaf: Node, times: list[Any], partials: list[Any]) -> tuple[list[Any], list[Any]]:
+def _merge_into_leaf(leaf: Node, times: list[Any], partials: list[Any]) -> tuple[list[Any], list[Any]]:
     new_times, new_items = leaf.times[:], leaf.items[:]
     at = 0
     for done, time in enumerate(times):
@@ -135,7 +133,7 @@ def _merged_entries(leaf: Node, times: list[Any], partials: list[Any]) -> tuple[
 
 
 def aggregate(node: Node, level: int, combine: Combine) -> Any:
-    """Compute the sum of all below a stale node; what is fresh below it is used as it is."""
+    """Compute the sum of all below a stale node from what is fresh below it."""
     node.agg = reduce(combine, aggregates(node.items, level, combine))
     return node.agg
 
@@ -148,48 +146,27 @@ def aggregates(items: list[Any], level: int, combine: Combine) -> list[Any]:
 
 
 def range_parts(node: Node, level: int, start: Any, end: Any, combine: Combine) -> list[Any]:
-    """Partials that add up to the entries with ``start <= time < end`` below ``node``, in order.
+    """Partials that add up to the entries with ``start <= time < end`` below ``node``, in order; None is no bound.
 
-    Two paths lead down to the two boundaries, and what is between them is taken in whole children. None of
-    these is on an outermost path of the tree, so each has its ``agg``.
+    Two paths lead down to the two boundaries; between them are whole children. None of these is on an outermost
+    path of the tree, so each has its ``agg``.
     """
-    while level:
-        first, last = boundary(node, start), boundary(node, end)
-        if first != last:
-            between = aggregates(node.items[first + 1 : last], level, combine)
-            older = _parts_from(node.items[first], level - 1, start, combine)
-            return older + between + _parts_before(node.items[last], level - 1, end, combine)
-        node = node.items[first]
-        level -= 1
-    return node.items[bisect_left(node.times, start) : bisect_left(node.times, end)]
+    items = node.items
+    if not level:
+        first = 0 if start is None else bisect_left(node.times, start)
+        return items[first : len(items) if end is None else bisect_left(node.times, end)]
+    first = -1 if start is None else boundary(node, start)
+    last = len(items) if end is None else boundary(node, end)
+    if first == last:
+        return range_parts(items[first], level - 1, start, end, combine)
+    older = [] if start is None else range_parts(items[first], level - 1, start, None, combine)
+    younger = [] if end is None else range_parts(items[last], level - 1, None, end, combine)
+    return older + aggregates(items[first + 1 : last], level, combine) + younger
 
 
 def boundary(node: Node, time: Any) -> int:
     """The child of an inner node below which the entries before ``time`` end."""
     return bisect_left(node.times, time, 1) - 1
-
-
-def _parts_from(node: Node, level: int, start: Any, combine: Combine) -> list[Any]:
-    groups: list[list[Any]] = []
-    while level:
-        at = boundary(node, start)
-        groups.append(aggregates(node.items[at + 1 :], level, combine))
-        node = node.items[at]
-        level -= 1
-    parts = node.items[bisect_left(node.times, start) :]
-    for group in reversed(groups):
-        parts += group
-    return parts
-
-
-def _parts_before(node: Node, level: int, end: Any, combine: Combine) -> list[Any]:
-    parts: list[Any] = []
-    while level:
-        at = boundary(node, end)
-        parts += aggregates(node.items[:at], level, combine)
-        node = node.items[at]
-        level -= 1
-    return parts + node.items[: bisect_left(node.times, end)]
 
 
 def entries(node: Node, level: int) -> Iterator[tuple[Any, Any]]:
@@ -202,7 +179,7 @@ def entries(node: Node, level: int) -> Iterator[tuple[Any, Any]]:
 
 
 def check(node: Node, level: int, most: int, combine: Combine) -> None:
-    """Assert what must hold of a node beside the spines and of all below it."""
+    """Assert the invariants of a node beside the spines and of all below it."""
     assert most // 2 <= len(node.items) <= most
     assert len(node.times) == len(node.items)
     below = list(entries(node, level))

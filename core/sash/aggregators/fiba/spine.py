@@ -8,9 +8,9 @@
    ┌──┘                            level 1:    b⊕c⊕d        a⊕b⊕c⊕d
   [ x  y  z ]                      level 0:    z⊕a⊕b⊕c⊕d    y⊕z⊕a⊕b⊕c⊕d    x⊕y⊕z⊕a⊕b⊕c⊕d
 
-The last sum is that of the whole side: the left or right aggregate that the paper keeps at the finger. A
-change spoils only the sums further out. Near the ends, where most changes are, these are few: an eviction
-drops the last sum of the old leaf, an insertion in order adds one to those of the young leaf.
+The last sum is that of the whole side: the left or right aggregate that the paper keeps at the finger. A change
+invalidates only the sums further out. Near the ends, where most changes are, these are few: an eviction drops
+the last sum of the old leaf, an insertion in order adds one to those of the young leaf.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ __all__ = ["LeftSpine", "RightSpine", "Spine"]
 
 
 class Spine(ABC):
-    """``nodes[level]`` is the spine's node on a level, the root last; ``sums[level]`` are its sums, if known.
+    """``nodes[level]`` is the spine's node on a level, the root last; ``sums[level]`` are its known sums.
 
-    Above the level ``dirty`` they all are. The root has none: no sum of a spine depends on the root's other
-    children. What is kept of those between the two spines is the root's ``agg``.
+    Above the level ``dirty`` all sums are known. The root has none: no sum of a spine depends on the root's other
+    children, whose sum is the root's ``agg``.
     """
 
     __slots__ = ("combine", "dirty", "nodes", "sums")
@@ -45,19 +45,19 @@ class Spine(ABC):
         self.dirty = 0
 
     def plant(self, root: Node, top: int) -> None:
-        """Begin anew in a tree whose root is on level ``top``."""
+        """Start again in a tree whose root is on level ``top``."""
         self.nodes = [root] * (top + 1)
         self.descend(top)
         self.sums = [[] for _ in range(top)]
         self.dirty = max(top - 1, 0)
 
     def descend(self, level: int) -> None:
-        """Find the nodes below a level anew."""
+        """Find the nodes below a level again."""
         for below in range(level - 1, -1, -1):
             self.nodes[below] = self.nodes[below + 1].items[self.outer]
 
     def total(self) -> Any:
-        """The sum of all that is on this side of the root. It leaves no node beside the spine stale."""
+        """The sum of all on this side of the root. Leaves no node beside the spine stale."""
         for level in range(self.dirty, -1, -1):
             if len(self.sums[level]) < len(self.nodes[level].items) - (level > 0):
                 self._complete(level)
@@ -74,9 +74,9 @@ class Spine(ABC):
         self._add_up(sums, total, aggregates(parts, level, self.combine))
 
     def keep(self, level: int, count: int) -> None:
-        """After a change the ``count`` innermost sums of a level still hold, but none further out.
+        """After a change keep the ``count`` innermost sums of a level and drop those further out.
 
-        If the level is the root's, what does not hold is the root's ``agg``.
+        On the root's level, the root's ``agg`` becomes stale instead.
         """
         if level == len(self.sums):
             self.nodes[level].agg = STALE
@@ -88,9 +88,9 @@ class Spine(ABC):
             self.dirty = level
 
     def hand_up(self, level: int, nodes: Sequence[Node]) -> None:
-        """The node of a level has been cut into ``nodes``; all but the outermost are now beside the spine.
+        """Account for a level's node cut into ``nodes``; all but the outermost are now beside the spine.
 
-        The sums further out are still those of the same entries, unless what was cut off went to the root.
+        The sums further out still cover the same entries, unless what was cut off went to the root.
         """
         if level + 1 == len(self.sums):
             self.keep(level + 1, 0)

@@ -7,12 +7,11 @@
        finger  [ ]    [ ] …   [ ]    [ ]  finger      total = left ⊕ root ⊕ right
              oldest                youngest
 
-A time is searched from the nearer finger, up the spine only as far as needed and down again; and what is kept
-of a node depends on its place (`fiba_nodes`, `fiba_spine`), so that a change concerns none above that point.
+A search for a time starts at the nearer finger, goes up the spine only as far as needed, and down again. What a
+node keeps depends on its place (modules `nodes`, `spine`), so that a change concerns none above that point.
 
-Only `total` and `range_total` call ``combine``. A change marks what has become stale, and the next of these
-computes that. In every change the comparisons of times, which may raise, come before the first step that
-alters anything.
+Only `total` and `range_total` call ``combine``: they compute what changes have marked as stale. Every change
+compares times, which may raise, before it alters anything.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sash.aggregators.fiba.nodes import (
     cut,
     entries,
     measure,
-    merged,
+    merge_entries,
     range_parts,
 )
 from sash.aggregators.fiba.spine import LeftSpine, RightSpine, Spine
@@ -125,13 +124,13 @@ class FingerTree:
     def insert_many(self, times: list[Any], partials: list[Any]) -> None:
         """Add entries that are sorted by time, at least one."""
         spine, level = self._covering(times[0], times[-1])
-        nodes = merged(spine.nodes[level], level, times, partials, self._most)
+        nodes = merge_entries(spine.nodes[level], level, times, partials, self._most)
         spine.keep(level, 0)
         self._replace(spine, level, nodes)
         spine.descend(level)
 
     def _leaf_of(self, time: Any) -> tuple[Spine, int, Path, Node]:
-        """The leaf that ``time`` belongs into, and the way to it: which spine, from which level, by which nodes."""
+        """The leaf that ``time`` belongs into, and the way to it: spine, level on it, nodes below."""
         spine, level = self._covering(time, time)
         node = spine.nodes[level]
         path: Path = []
@@ -155,7 +154,7 @@ class FingerTree:
         return self.right, level
 
     def _grow(self, spine: Spine, path: Path, node: Node) -> None:
-        """A leaf, ``node``, has got an entry: mark the nodes above it, and cut those now too large."""
+        """Mark the nodes above ``node``, a leaf that has got an entry, and cut those that are too large."""
         level = 0
         for parent, at in reversed(path):
             if len(node.items) > self._most:
@@ -169,7 +168,7 @@ class FingerTree:
             self._replace(spine, level, cut(node.times, node.items, level, self._most))
 
     def _replace(self, spine: Spine, level: int, nodes: list[Node]) -> None:
-        """Put ``nodes`` where a spine has its node, and cut what is too large by that further up."""
+        """Put ``nodes`` in place of a spine's node, and cut the nodes above it that become too large."""
         while level < self.top:
             spine.hand_up(level, nodes)
             parent = spine.nodes[level + 1]
@@ -224,9 +223,9 @@ class FingerTree:
         return [*path, (node, bisect_left(node.times, time))]
 
     def _repair(self, level: int) -> None:
-        """Fill up the nodes of the left spine that have become too small, on ``level`` and below.
+        """Fill the nodes of the left spine that are too small, on ``level`` and below.
 
-        From the top down, and each with one item to spare, so that the next one can take a sibling from it.
+        From the top down, each with one item to spare, so that the next one can take a sibling from it.
         """
         while level < self.top and self._is_short(level):
             level += 1
@@ -242,7 +241,7 @@ class FingerTree:
         return len(self.left.nodes[level].items) < self._least + (level > 0)
 
     def _fill(self, level: int) -> None:
-        """Merge a node of the left spine with its sibling, or if that gives too large a node, share items."""
+        """Merge a node of the left spine with its sibling, or share items if that node would be too large."""
         left = self.left
         node, parent = left.nodes[level], left.nodes[level + 1]
         sibling = parent.items[1]

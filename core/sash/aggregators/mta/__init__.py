@@ -1,6 +1,146 @@
-"""The multi-level aggregators of the MTA paper: Log MTA and AMTA."""
+"""What Log MTA and AMTA of the MTA paper share: the levels, bulk eviction and the search by a slide policy.
 
-from sash.aggregators.mta.amta import AMTA
-from sash.aggregators.mta.log_mta import LogMTA
+The window is the positions ``front`` … ``end - 1`` of the stream. An element is appended when all of its positions are
+there, so elements never change. The leftmost of a level may cover positions that have left, and is then never read.
+That takes the place of the paper's neutral elements: ``front`` and ``end`` determine which elements are live, and
+evicting any number of values moves a number.
+"""
 
-__all__ = ["AMTA", "LogMTA"]
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sash.aggregations.base import Aggregation
+from sash.aggregations.laws import alike
+from sash.aggregators.base import FifoAggregator
+from sash.aggregators.mta.levels import Levels
+
+__all__ = ["MTA", "Policy", "PolicyError"]
+
+Policy = Callable[[Any, Any], Any]
+"""``policy(total, oldest)``: whether the oldest values leave, by their result and that of the whole window."""
+
+
+class PolicyError(ValueError):
+    """A slide policy is not monotone: it evicts some of the oldest values but not fewer of them."""
+
+
+class MTA(FifoAggregator):
+    """A window of levels, by default in memory."""
+
+    def __init__(self, aggregation: Aggregation, levels: Levels | None = None) -> None:
+        super().__init__(aggregation)
+        self._levels = Levels() if levels is None else levels
+        self._front = self._end = 0
+
+    def __len__(self) -> int:
+        return self._end - self._front
+
+    @staticmethod
+    @abstractmethod
+    def _count(level: int, end: int) -> int:
+        """How many elements a level has had after ``end`` values."""
+
+    @abstractmethod
+    def _renew(self) -> None:
+        """Compute again what is kept besides the levels."""
+
+    @abstractmethod
+    def _extend(self, partials: Sequence[Any], grown: list[list[Any]]) -> None:
+        """Take new leaves, with the elements that each level gets."""
+
+    def _push_many(self, partials: Sequence[Any]) -> None:
+        if partials:
+            if self._levels.is_full:
+                self._levels.make_room()
+            self._extend(partials, self._new_elements(partials))
+
+    def evict_while(self, policy: Policy) -> int:
+        """Evict the longest run of oldest values that ``policy`` evicts; returns how many they were.
+
+        ``policy(total, oldest)`` gets the results of the whole window and of some of its oldest values, and returns
+        whether those leave. It must be monotone: if it evicts some of the oldest, it evicts fewer of them too. The
+        search goes up the tree from the oldest value while whole subtrees leave, and down to a leaf in the first that
+        does not: at most 4 log2(m) + 3 calls of the policy to evict m values, and as many combines. Raises
+        :class:`PolicyError` if a subtree leaves and half of it would not; other violations go unnoticed.
+
+        >>> import sash
+        >>> window = sash.aggregators.AMTA(sash.Sum())
+        >>> window.insert_many([2, 2, 3, 3, 4])
+        >>> window.evict_while(lambda total, oldest: total - oldest >= 10)     # what stays is still at least 10
+        2
+        >>> window.query()
+        10
+        """
+        count = self._leaving(policy)
+        if count:
+            self._pop_many(count)
+        return count
+
+    def _leaving(self, policy: Policy) -> int:
+        combine, lower, get, end = self._combine, self.aggregation.lower, self._levels.get, self._end
+        total = self.query()
+        gone, at, level, rejected = None, self._front, 0, False
+        while level >= 0 and at < end:
+            if at >> level >= self._count(level, end):
+                level -= 1  # there is no tree of that height so far to the right
+                continue
+            longer = combine(gone, get(level, at >> level))
+            if policy(total, lower(longer)):
+                if level:
+                    self._check_monotone(policy, total, gone, level, at)
+                gone, at = longer, at + (1 << level)
+                if not rejected and not at >> level & 1:
+                    level += 1
+                    continue
+            else:
+                rejected = True
+            if rejected:
+                level -= 1
+        return at - self._front
+
+    def _check_monotone(self, policy: Policy, total: Any, gone: Any, level: int, at: int) -> None:
+        """Raise :class:`PolicyError` if a subtree leaves and half of it would not."""
+        half = self._combine(gone, self._levels.get(level - 1, at >> (level - 1)))
+        if not policy(total, self.aggregation.lower(half)):
+            before, size = at - self._front, 1 << level
+            raise PolicyError(
+                f"the slide policy is not monotone: of {len(self)} values it lets the oldest {before + size} go, but "
+                f"not the oldest {before + size // 2}; nothing was evicted"
+            )
+
+    def _new_elements(self, partials: Sequence[Any]) -> list[list[Any]]:
+        """The elements that each level gets with new leaves: at most one combine a leaf in all."""
+        grown, end = [list(partials)], self._end + len(partials)
+        while (last := self._count(len(grown), end)) > (first := self._count(len(grown), self._end)):
+            level, shift = len(grown) - 1, len(grown)
+            live = min(max(first, -(-self._front >> shift)), last)  # those before cover what has left: never read
+            young, known = grown[level], self._count(level, self._end)
+            children = [self._levels.get(level, i) for i in range(2 * live, known)]
+            children += young[max(2 * live - known, 0) : max(2 * last - known, 0)]
+            merged = map(self._combine, children[::2], children[1::2])
+            grown.append([None] * (live - first) + list(merged))
+        return grown
+
+    def _append_all(self, grown: list[list[Any]]) -> None:
+        """Append new elements of each level. Cannot fail once there is room."""
+        for level, elements in enumerate(grown):
+            self._levels.extend(level, elements)
+        self._end += len(grown[0])
+
+    def _move_front(self, front: int) -> None:
+        before, self._front = self._front, front
+        if before ^ front > self._levels.mask:
+            self._levels.drop(front)
+
+    def _check_levels(self) -> None:
+        levels, front, end = self._levels, self._front, self._end
+        for level in range(len(levels.tails)):
+            assert levels.begins[level] + len(levels.tails[level]) == self._count(level, end)
+            for index in range(-(-front >> level), self._count(level, end)):
+                if level:
+                    pair = levels.get(level - 1, 2 * index), levels.get(level - 1, 2 * index + 1)
+                    assert alike(levels.get(level, index), self._combine(*pair))
+        assert self._count(len(levels.tails), end) <= 0

@@ -20,7 +20,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.mta.base import MTA
+from sash.aggregators.mta import MTA
 from sash.aggregators.mta.levels import Levels
 
 __all__ = ["AMTA"]
@@ -70,7 +70,7 @@ class AMTA(MTA):
         if position & 1:
             levels.tails[0].append(partial)  # there is room: a page has an even number
         else:
-            elements = self._carried(position)
+            elements = self._parents(position)
             levels.append(0, partial)
             for last, element in enumerate(elements, 1):
                 levels.append(last, element)
@@ -86,7 +86,7 @@ class AMTA(MTA):
         elif last > self._top:
             self._top += 1  # the leftmost pair has got a parent, and another one its place; the sums are the same
 
-    def _carried(self, position: int) -> list[Any]:
+    def _parents(self, position: int) -> list[Any]:
         """The elements of the levels above that a new leaf brings: a pair gets its parent when the next one begins."""
         tails, combine, front = self._levels.tails, self._combine, self._front
         elements: list[Any] = []
@@ -97,12 +97,7 @@ class AMTA(MTA):
             index, level = index // 2 - 1, level + 1
         return elements
 
-    def _push_many(self, partials: Sequence[Any]) -> None:
-        if not partials:
-            return
-        if self._levels.is_full:
-            self._levels.make_room()
-        grown = self._grown(partials)
+    def _extend(self, partials: Sequence[Any], grown: list[list[Any]]) -> None:
         top, end = self._top, self._end + len(partials)
         known = self._known and len(self) > 0 and len(partials) <= 3 * top
         known = known and self._count(top, end) == self._count(top, self._end)

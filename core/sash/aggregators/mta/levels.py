@@ -4,8 +4,8 @@
     level 1   |    a ⊕ b     |    c ⊕ d     |    e ⊕ f     |          positions j·2^l … (j+1)·2^l - 1
     level 0   |   a   |  b   |   c   |  d   |   e   |  f   |   g      of the stream
 
-Elements are only ever appended at the young end of a level, never changed, and given back at the old end, a page at a
-time. (MTA paper, sections 4.1.1 and 4.1.5: the last page is the level's tail.)
+Elements are appended at the young end of a level, never changed, and released at the old end, a page at a time. (MTA
+paper, sections 4.1.1 and 4.1.5: the last page is the level's tail.)
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 
 __all__ = ["Levels"]
 
-_GIVEN_BACK_AT_ONCE = 8  # pages: what a bulk eviction leaves behind is given back little by little
+_MOST_RELEASED = 8  # pages at a time: what a bulk eviction leaves behind is released little by little
 
 
 class Levels:
-    """Elements in memory, by level and by index in it. All of it is O(1) but for ``extend``, O(elements).
+    """Elements in memory, by level and index. All methods are O(1) except ``extend``, O(elements).
 
     >>> levels = Levels(page=2)
     >>> for letter in "abcde": levels.append(0, letter)
@@ -34,18 +34,18 @@ class Levels:
         self.bits = page.bit_length() - 1
         self.mask = page - 1
         self.tails: list[list[Any]] = []
-        """Of each level the youngest elements: as many as a page at most, and at least one."""
+        """The youngest elements of each level, from one to a page of them."""
         self.begins: list[int] = []
         """The index of the first in each tail."""
         self.is_full = False
-        """Whether room has to be made before anything is appended."""
+        """Whether :meth:`make_room` must come before the next append."""
         self._pages: list[dict[int, list[Any]]] = []
-        self._first: list[int] = []  # of each level the first page that has not been given back
+        self._first: list[int] = []  # the first page of each level that is not released
         self._dropped = 0  # the positions before it are not needed
 
     @property
     def held(self) -> int:
-        """How many elements there are in memory."""
+        """How many elements are in memory."""
         return sum(map(len, self.tails)) + sum(len(page) for pages in self._pages for page in pages.values())
 
     def get(self, level: int, index: int) -> Any:
@@ -59,11 +59,11 @@ class Levels:
         return page[index & self.mask]
 
     def _missing(self, level: int, index: int) -> list[Any]:
-        """The page of an element, if it is elsewhere."""
-        raise LookupError(f"page {index >> self.bits} of level {level} has been given back")
+        """The page of an element that is not in memory."""
+        raise LookupError(f"page {index >> self.bits} of level {level} has been released")
 
     def make_room(self) -> None:
-        """Be sure that what is appended now can be taken, if it is full: after this nothing fails."""
+        """Make sure that the next append does not fail."""
 
     def append(self, level: int, element: Any) -> None:
         """Add an element at the young end of a level, or of the next one."""
@@ -89,7 +89,7 @@ class Levels:
         self._first.append(begin >> self.bits)
 
     def _seal_all(self, level: int) -> None:
-        """Make pages of a tail, all but the last elements: the next level is computed from those."""
+        """Move a tail's elements into pages, all but the last, from which the next level is computed."""
         tail, page = self.tails[level], self.page
         begin = self.begins[level]
         sealed = (len(tail) - 1) // page * page
@@ -98,19 +98,19 @@ class Levels:
         self.tails[level] = tail[sealed:]
         self.begins[level] = begin + sealed
         if not level:
-            self._give_back()
+            self._release()
 
     def _seal(self, level: int, page: int, elements: list[Any]) -> None:
         self._pages[level][page] = elements
 
     def drop(self, front: int) -> None:
-        """The positions before ``front`` are not needed any more. Called when it has come to another page."""
+        """Release positions before ``front``. Called when the front enters another page."""
         self._dropped = front
-        self._give_back()
+        self._release()
 
-    def _give_back(self) -> None:
-        """Some of the pages that are not needed."""
-        budget = _GIVEN_BACK_AT_ONCE
+    def _release(self) -> None:
+        """Release some of the pages that are not needed."""
+        budget = _MOST_RELEASED
         for level, first in enumerate(self._first):
             last = min(self._dropped >> level >> self.bits, self.begins[level] >> self.bits)
             upto = min(last, first + budget)

@@ -16,7 +16,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.mta.base import MTA
+from sash.aggregators.mta import MTA
 from sash.aggregators.mta.levels import Levels
 
 __all__ = ["LogMTA"]
@@ -98,12 +98,7 @@ class LogMTA(MTA):
         left, right = self._left_edge(height, front, get), self._right_edge(height, last, newest, get)
         return left, right, self._combine(left[-1], right[-1]) if height else newest
 
-    def _push_many(self, partials: Sequence[Any]) -> None:
-        if not partials:
-            return
-        if self._levels.is_full:
-            self._levels.make_room()
-        grown = self._grown(partials)
+    def _extend(self, partials: Sequence[Any], grown: list[list[Any]]) -> None:
 
         def get(level: int, index: int) -> Any:
             """An element that is there, or is about to be."""
@@ -117,9 +112,6 @@ class LogMTA(MTA):
     def _renew(self) -> None:
         if len(self):
             self._left, self._right, self._root = self._edges(self._front, self._end - 1, self._levels.get)
-
-    def _pop(self) -> None:
-        self._pop_many(1)
 
     def _pop_many(self, count: int) -> None:
         front, last = self._front + count, self._end - 1

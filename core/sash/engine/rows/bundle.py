@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from sash.aggregations.base import Aggregation, Flat
-from sash.aggregations.together import Together
+from sash.aggregations.custom import Together
 from sash.query import Query
 
 __all__ = ["Bundle", "Merging", "Values"]
