@@ -15,7 +15,7 @@ venv: ## make .venv with everything in it, if it is not up to date
 demo: venv ## see Sash at work: here, on an embedded Spark and on an embedded Flink
 	@scripts/java
 	@scripts/flink-jar
-	@$(python) -m sash.demo --engines spark flink $(ARGS)
+	@$(python) -m sash_experiments.demo --engines spark flink $(ARGS)
 
 # One group of tests goes to one process, so that each engine's JVM is started once.
 test: venv ## run all tests, those on real local engines included
@@ -67,7 +67,7 @@ format: venv ## mend style where that can be done by a program
 	@$(python) -m ruff format
 
 bench: venv ## compare the merging algorithms
-	@$(python) experiments/bench_aggregators.py $(ARGS)
+	@$(python) -m sash_experiments bench aggregators $(ARGS)
 
 report: venv ## re-run the papers' experiments and report them in build/report.html (ARGS="--scale smoke": in a minute)
 	@mkdir -p build
@@ -75,32 +75,32 @@ report: venv ## re-run the papers' experiments and report them in build/report.h
 	@$(python) -m sash.cli experiment report --output build/report.html
 
 figures: venv ## draw the README's plots and its table from the raw results that there are
-	@$(python) experiments/readme_figures.py
+	@$(python) -m sash_experiments figures
 
 bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
-	@$(python) experiments/bench_rolling.py $(ARGS)
+	@$(python) -m sash_experiments bench rolling $(ARGS)
 
 bench-slicing: venv ## compare the operator with buckets, tuple buffers and trees on tuples
-	@$(python) experiments/bench_slicing.py $(ARGS)
+	@$(python) -m sash_experiments bench slicing $(ARGS)
 
 bench-mta: venv ## compare Log MTA and AMTA, in memory and in each store, with DABA and recalculation
 	@scripts/redis
-	@$(python) experiments/bench_mta.py $(ARGS)
+	@$(python) -m sash_experiments bench mta $(ARGS)
 
 bench-spark: venv ## compare the windows of Sash on Spark with Spark's own
 	@scripts/java
-	@$(python) experiments/bench_spark.py $(ARGS)
+	@$(python) -m sash_experiments bench spark $(ARGS)
 
 bench-flink: venv ## compare the windows of Sash on Flink with Flink's own
 	@scripts/java
 	@scripts/flink-jar
-	@$(python) experiments/bench_flink.py $(ARGS)
+	@$(python) -m sash_experiments bench flink $(ARGS)
 
 scalability: venv ## compare Sash with the engines' own windows by parallelism and, with Docker, by workers of a cluster
 	@scripts/java
 	@scripts/flink-jar
 	@! docker info >/dev/null 2>&1 || scripts/cluster-image
-	@$(python) experiments/scalability.py $(ARGS)
+	@$(python) -m sash_experiments bench scalability $(ARGS)
 
 test-spark-latest: ## run the Spark tests with the newest PySpark, in an environment of its own
 	@scripts/test-spark-latest $(ARGS)

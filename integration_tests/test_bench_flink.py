@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import importlib
 import os
 import subprocess
 import sys
@@ -12,12 +11,8 @@ from typing import Any
 
 import pytest
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
-
-
-@pytest.fixture(autouse=True)
-def _found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+from sash_experiments.benchmarks.flink.bench import groups, is_chosen
+from sash_experiments.benchmarks.flink.tables import Results, tables
 
 
 def turn(n: int, contender: str, number: int, records: int, wall: float, cpu: float) -> dict[str, Any]:
@@ -26,35 +21,31 @@ def turn(n: int, contender: str, number: int, records: int, wall: float, cpu: fl
 
 
 def test_tables_are_of_all_turns_together() -> None:
-    module: Any = importlib.import_module("flink_tables")
-    results = module.Results(
-        [
-            turn(1024, "sash by record", 0, 1000, 1.0, 1.5),
-            turn(1024, "identity", 0, 1000, 1.0, 1.0),
-            turn(1024, "identity", 1, 1000, 3.0, 1.0),  # the machine was slow, or a bundle came late
-            turn(1024, "sash by record", 1, 2000, 3.0, 1.5),
-            turn(64, "sash by record", 0, 3000, 3.0, 3.6),
-        ]
-    )
+    rows = [
+        turn(1024, "sash by record", 0, 1000, 1.0, 1.5),
+        turn(1024, "identity", 0, 1000, 1.0, 1.0),
+        turn(1024, "identity", 1, 1000, 3.0, 1.0),  # the machine was slow, or a bundle came late
+        turn(1024, "sash by record", 1, 2000, 3.0, 1.5),
+        turn(64, "sash by record", 0, 3000, 3.0, 3.6),
+    ]
+    results = Results(rows)
     key = ("count", 8, 1024, "sash by record")
     assert (results.speed[key], results.cpu[key]) == (750.0, 1000.0)
-    text = "\n".join(results.tables())
+    text = "\n".join(tables(rows, {}))
     assert "| 1024 | 0.75 (1e+03) | 0.5 (1e+03) |" in text
     assert "| sash by record : identity, count 1024, 8 keys | ≥ 0.769 | 1.5 | 1 | yes |" in text
     assert "| sash by record is flat, 8 keys, most : least | ≤ 1.2 | 1.33 | 1.2 | by CPU only |" in text
 
 
 def test_every_contender_has_a_name_of_its_own_and_can_be_chosen_by_it() -> None:
-    module: Any = importlib.import_module("bench_flink")
-    names = [case.name for group in module.groups() for case in group]
+    names = [job.name for group in groups() for job in group]
     assert len(set(names)) == len(names) > 30
-    asked = module._asked
-    assert [name for name in names if asked(name, "count-8-64;count-8-1024:identity")] == [
+    assert [name for name in names if is_chosen(name, "count-8-64;count-8-1024:identity")] == [
         "count-8-64:sash packed",
         "count-8-64:sash by record",
         "count-8-1024:identity",
     ]
-    assert all(asked(name, None) for name in names)
+    assert all(is_chosen(name, None) for name in names)
 
 
 @pytest.mark.engine
@@ -63,7 +54,8 @@ def test_jobs_take_turns_and_end(tmp_path: Path) -> None:
     page.write_text("before\n<!-- flink: begin -->\n<!-- flink: end -->\nafter\n", encoding="utf-8")
     options = "--turns 2 --seconds 0.5 --warm 0.5 --only".split()
     only = "count-84-64:sash packed;count-84-1024:source alone"
-    command = [sys.executable, str(EXPERIMENTS / "bench_flink.py"), *options, only, f"--out={out}", f"--readme={page}"]
+    command = [sys.executable, "-m", "sash_experiments", "bench", "flink", *options, only]
+    command += [f"--out={out}", f"--readme={page}"]
     done = subprocess.run(
         command, check=False, capture_output=True, text=True, timeout=280, env=os.environ | {"TMPDIR": str(tmp_path)}
     )

@@ -11,7 +11,16 @@ import pytest
 @pytest.mark.engine
 @pytest.mark.xdist_group("flink")
 def test_the_demo_gives_the_same_rows_here_on_spark_and_on_flink() -> None:
-    command = [sys.executable, "-m", "sash.demo", "--rows=5000", "--range=100", "--engines", "spark", "flink"]
+    command = [
+        sys.executable,
+        "-m",
+        "sash_experiments.demo",
+        "--rows=5000",
+        "--range=100",
+        "--engines",
+        "spark",
+        "flink",
+    ]
     shown = subprocess.run(command, capture_output=True, text=True, check=False)
     assert shown.returncode == 0, shown.stderr
     for engine in ("spark", "flink"):

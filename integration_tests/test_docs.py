@@ -17,7 +17,7 @@ import pytest
 
 import sash
 from sash.cli import main
-from sash.generators import debs14_lines
+from sash_experiments.generators import debs14_lines
 
 if TYPE_CHECKING:
     from pyflink.datastream import DataStream, StreamExecutionEnvironment

@@ -7,15 +7,23 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
-SCRIPT = Path(__file__).parents[2] / "experiments" / "bench_mta.py"
-
 
 def test_every_experiment_runs(tmp_path: Path) -> None:
     output, page = tmp_path / "mta.csv", tmp_path / "page.md"
     page.write_text("before\n<!-- bench-mta: begin -->\n<!-- bench-mta: end -->\nafter\n", encoding="utf-8")
     sizes = "--sizes 0 6 --largest 8 --dimensions-size 6 --smallest-held 8 --largest-held 8 --budget 0.01".split()
     contenders = ["--contenders", "Recalc", "DABA", "AMTA", "AMTA, LMDB", "LogMTA, RocksDB", "AMTA, Redis"]
-    command = [sys.executable, str(SCRIPT), *sizes, *contenders, f"--output={output}", f"--docs={page}"]
+    command = [
+        sys.executable,
+        "-m",
+        "sash_experiments",
+        "bench",
+        "mta",
+        *sizes,
+        *contenders,
+        f"--output={output}",
+        f"--docs={page}",
+    ]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert output.with_suffix(".json").exists()

@@ -6,13 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[2] / "experiments" / "bench_slicing.py"
-
 
 def test_every_part_runs(tmp_path: Path) -> None:
     output, page = tmp_path / "slicing.csv", tmp_path / "page.md"
     page.write_text("before\n<!-- slicing: begin -->\n<!-- slicing: end -->\nafter\n", encoding="utf-8")
-    command = [sys.executable, str(SCRIPT), "--tiny", "--rounds=1", f"--output={output}", f"--readme={page}"]
+    command = [sys.executable, "-m", "sash_experiments", "bench", "slicing", "--tiny", "--rounds=1"]
+    command += [f"--output={output}", f"--readme={page}"]
     done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     assert output.exists() and output.with_suffix(".json").exists()

@@ -17,12 +17,12 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 import sash
-import sash.generators
 import sash.runtime.keyed
 from sash.cli import main
 from sash.cli.engines import Tally
 from sash.cli.files import Source
 from sash.cli.running import line, summary
+from sash_experiments import generators
 
 QUERY = """
 key = "key"
@@ -81,7 +81,7 @@ def test_a_run_over_any_format_gives_what_sash_run_gives(tmp_path: Path, query: 
     assert ran("generate", "debs14", "--rows", ROWS, "--output", data)[0] == 0
     code, _, said = ran("run", "--query", query, "--input", data, "--output", out)
     assert code == 0, said
-    expected = sash.run(sash.load_query(query), pa.table(sash.generators.debs14(ROWS)))
+    expected = sash.run(sash.load_query(query), pa.table(generators.debs14(ROWS)))
     found = table_of(out)
     assert rows_of(found.cast(expected.schema)) == rows_of(expected)
     assert len(expected) > 100
@@ -102,7 +102,7 @@ def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Pat
     )
     assert code == 0, said
     operator = sash.runtime.keyed.KeyedOperator(sash.load_query(query), own_watermark="key")
-    whole = pa.table(sash.generators.debs14(ROWS))
+    whole = pa.table(generators.debs14(ROWS))
     expected = [operator.process_batch(whole), operator.close(like=whole)]
     assert rows_of(table_of(out)) == rows_of(
         table_of(_written(pa.concat_tables(expected), tmp_path / "expected.jsonl"))
@@ -120,7 +120,7 @@ def _written(table: Any, path: Path) -> Path:
 
 
 def test_rows_that_come_too_late_are_counted(tmp_path: Path, query: Path, ran: Ran) -> None:
-    stream = sash.generators.debs14(ROWS, keys=1)
+    stream = generators.debs14(ROWS, keys=1)
     order = [*range(1, ROWS), 0]
     late = pa.table({name: column[order] for name, column in stream.items()})
     pq.write_table(late, tmp_path / "in.parquet")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash import generators
 from sash.cli import main
+from sash_experiments import generators
 
 
 @pytest.mark.parametrize("make", [generators.debs12, generators.debs14, generators.uniform, generators.football])

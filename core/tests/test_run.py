@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.generate import smart_home
 from sash.runtime.keyed import KeyedOperator
 from sash.testing import count_windows, naive
+from sash_experiments.generators import smart_home
 
 ALGORITHMS = "auto sba pba recalc twostacks two_stacks_lite aba daba DABALite flatfat flatfit slideside".split()
 
@@ -210,14 +210,19 @@ def test_the_generated_stream_is_the_same_every_time() -> None:
     ],
 )
 def test_the_demo_says_what_is_wrong(argument: str, words: str) -> None:
-    shown = subprocess.run([sys.executable, "-m", "sash.demo", argument], capture_output=True, text=True, check=False)
+    shown = subprocess.run(
+        [sys.executable, "-m", "sash_experiments.demo", argument], capture_output=True, text=True, check=False
+    )
     assert shown.returncode == 2 and words in shown.stderr and "Traceback" not in shown.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["--slide=7", "--range=100", "--algorithm=daba"], ["--rows=10"]])
 def test_the_demo_runs(arguments: list[str]) -> None:
     shown = subprocess.run(
-        [sys.executable, "-m", "sash.demo", "--rows=20000", *arguments], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "sash_experiments.demo", "--rows=20000", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert "rows/s" in shown.stdout and "recomputed from scratch, are the same" in shown.stdout
     assert not shown.stderr

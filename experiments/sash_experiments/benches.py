@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sash_experiments.experiment import Experiment
-from sash_experiments.raw import Measured, Results
+from sash_experiments.raw import Measured, Results, read_rows
 
 __all__ = ["MTA", "MTA_OWN", "SLICING", "of_bench"]
 
@@ -21,17 +19,9 @@ def of_bench(experiment: Experiment, folder: Path) -> Results | None:
     path = folder / experiment.bench_file
     if not experiment.bench_file or not path.exists():
         return None
-    with path.open(newline="", encoding="utf-8") as file:
-        read = _READERS.get(path.stem, _common)
-        rows = tuple(read(experiment, csv.DictReader(file)))
-    about = path.with_suffix(".json")
-    return Results(rows, json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}) if rows else None
-
-
-def _common(_: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:
-    """Rows that are written as those of Sash's own experiments."""
-    for row in rows:
-        yield Measured(row["panel"], row["x"], row["series"], int(row["round"]), row["unit"], float(row["value"]))
+    raw, facts = read_rows(path)
+    rows = tuple(_READERS[path.stem](experiment, iter(raw)))
+    return Results(rows, facts) if rows else None
 
 
 def _slicing(experiment: Experiment, rows: Iterator[Row]) -> Iterator[Measured]:

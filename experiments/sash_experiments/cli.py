@@ -1,4 +1,4 @@
-"""``sash experiment``: the papers' tables and figures, run here and reported beside the papers."""
+"""The commands ``sash generate`` and ``sash experiment``: the latter re-runs the papers' tables and figures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sash.cli.errors import UsageError, sentence
+from sash_experiments import generating
 
 __all__ = ["add"]
 
@@ -16,7 +17,8 @@ SCALES = ("smoke", "small", "paper")
 
 
 def add(commands: Any) -> None:
-    """Add ``experiment`` to the commands. What it needs is imported when it is asked for."""
+    """Add ``generate`` and ``experiment`` to the commands. What the latter needs is imported when it is used."""
+    generating.add(commands)
     command = commands.add_parser(
         "experiment",
         help="re-run the papers' experiments",
@@ -43,7 +45,7 @@ def add(commands: Any) -> None:
 
 
 def _folder(options: argparse.Namespace) -> Path:
-    from sash_experiments.registry import results_folder
+    from sash_experiments.raw import results_folder
 
     return options.results or results_folder()
 

@@ -5,43 +5,65 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial, reduce
+from itertools import cycle, islice
 from typing import Any
 
 import sash
 from sash import Aggregation
-from sash.aggregators import ABA, DABA, PBA, SBA, FlatFAT, Recalc, SlickDeque, TwoStacks
-from sash_experiments.slides import Slide, boundary, fifo
+from sash.aggregators import FIFO, PBA, SBA
+from sash_experiments.benchmark import Case, Contender, check
+from sash_experiments.slides import Slide, boundary, fiba, fifo
 
 __all__ = ["ALGORITHMS", "RECALC_MOST", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
 
-ALGORITHMS: dict[str, type[Any]] = {
-    "Recalc": Recalc,
-    "TwoStacks": TwoStacks,
-    "SlickDeque": SlickDeque,
-    "ABA": ABA,
-    "DABA": DABA,
-    "FlatFAT": FlatFAT,
-    "SBA": SBA,
-    "PBA": PBA,
+ALGORITHMS: dict[str, Callable[[Aggregation, int, list[Any]], Slide]] = {
+    **{kind.__name__: lambda aggregation, n, values, kind=kind: fifo(kind, aggregation, values) for kind in FIFO},  # type: ignore[misc]
+    "FiBA": lambda aggregation, n, values: fiba(aggregation, values),
+    "SBA": lambda aggregation, n, values: boundary(lambda: SBA(aggregation, n), values),
+    "PBA (1 thread)": lambda aggregation, n, values: boundary(lambda: PBA(aggregation, n, parallel=False), values),
+    "PBA (2 threads)": lambda aggregation, n, values: boundary(lambda: PBA(aggregation, n, parallel=True), values),
 }
+ALGORITHMS["PBA"] = ALGORITHMS["PBA (2 threads)"]
+"""By name, how to make a window of n values. PBA has its second thread, as in its paper, of use or not."""
 RECALC_MOST = 2**10
 """Recalculation is linear: beyond this the papers, too, stop reporting it."""
-Make = Callable[[], Slide]
+CHECKED = 8
+"""Values of the window in which algorithms are compared with recalculation."""
 
 
 def over_values(
     names: Sequence[str], aggregation: Aggregation, n: int, values: list[Any], recalc_most: int = RECALC_MOST
-) -> Iterator[tuple[str, Make]]:
-    """(name, how to make it) of those that admit the aggregation, for windows of n values at slide 1."""
-    for name in names:
-        algorithm = ALGORITHMS[name]
-        if issubclass(algorithm, SBA):
-            yield name, partial(boundary, _made(algorithm, aggregation, n), values)
-        elif (name != "Recalc" or n <= recalc_most) and _admits(algorithm, aggregation):
-            yield name, partial(fifo, algorithm, aggregation, values)
+) -> Iterator[tuple[str, Callable[[], Slide]]]:
+    """(name, how to make it) of those that admit the aggregation, for windows of n values at slide 1.
+
+    All of them give what recalculation gives; else this exits.
+    """
+    few = list(islice(cycle(values), 4 * CHECKED))
+    admitted = [name for name in names if _admits(name, aggregation, few)]
+    answers = {name: partial(_answer, name, aggregation, few) for name in ("Recalc", *admitted)}
+    check(Case({"aggregation": aggregation}, [Contender(name, tuple, answer) for name, answer in answers.items()]))
+    for name in admitted:
+        if name != "Recalc" or n <= recalc_most:
+            yield name, partial(ALGORITHMS[name], aggregation, n, values)
 
 
-def over_slices(names: Sequence[str], aggregation: Aggregation, slices: list[Any]) -> Iterator[tuple[str, Make]]:
+def _answer(name: str, aggregation: Aggregation, values: list[Any]) -> list[Any]:
+    """The results of some slides of a small window."""
+    slide = ALGORITHMS[name](aggregation, CHECKED, values[:CHECKED])
+    return [slide(value) for value in values[CHECKED:]]
+
+
+def _admits(name: str, aggregation: Aggregation, values: list[Any]) -> bool:
+    try:
+        ALGORITHMS[name](aggregation, CHECKED, values[:CHECKED])
+    except TypeError:  # it needs an inverse or a selective combine, and says so
+        return False
+    return True
+
+
+def over_slices(
+    names: Sequence[str], aggregation: Aggregation, slices: list[Any]
+) -> Iterator[tuple[str, Callable[[], Slide]]]:
     """The same for windows of slices, whose partials are given: it is merging that is compared, not ``lower``."""
     ready = sash.aggregation(lift=_itself, combine=aggregation.combine, selective=aggregation.selective)
     return over_values(names, ready, len(slices), slices)
@@ -49,19 +71,6 @@ def over_slices(names: Sequence[str], aggregation: Aggregation, slices: list[Any
 
 def _itself(partial: Any) -> Any:
     return partial
-
-
-def _made(algorithm: type[Any], aggregation: Aggregation, n: int) -> Callable[[], SBA]:
-    """PBA with its second thread, as in its paper, whether or not that is of use."""
-    return partial(PBA, aggregation, n, parallel=True) if algorithm is PBA else partial(SBA, aggregation, n)
-
-
-def _admits(algorithm: type[Any], aggregation: Aggregation) -> bool:
-    try:
-        algorithm(aggregation)
-    except TypeError:  # it needs an inverse or a selective combine, and says so
-        return False
-    return True
 
 
 def slices_of(aggregation: Aggregation, values: Sequence[Any], size: int) -> list[Any]:

@@ -6,7 +6,6 @@ tuples until a time is up: what counts is the tuples of all of them, by the cloc
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator
@@ -14,12 +13,15 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import sash
-from sash.generators import football
-from sash.generators.synthetic import BALL_HERTZ
-from sash_experiments.experiment import Experiment
+from sash_experiments.benchmarks.slicing.baselines import Buckets
+from sash_experiments.benchmarks.slicing.football import lengths
+from sash_experiments.experiment import Experiment, scales
+from sash_experiments.generators import football
+from sash_experiments.generators.synthetic import BALL_HERTZ
 from sash_experiments.raw import Measured
+from sash_experiments.timing import collector_off
 
-__all__ = ["EXPERIMENTS", "Buckets", "lengths", "query_of"]
+__all__ = ["EXPERIMENTS", "buckets_of", "query_of"]
 
 Row = dict[str, Any]
 Take = Callable[[], int]
@@ -30,36 +32,15 @@ SHARED: dict[str, Any] = {}
 """What a process of the pool is given when it starts: the barrier at which all of them wait for each other."""
 
 
-def lengths(windows: int) -> list[int]:
-    """Of tumbling windows, spread evenly over 1 to 20 s, in milliseconds."""
-    return [1000 + 19_000 * i // max(windows - 1, 1) for i in range(windows)]
-
-
 def query_of(windows: int) -> sash.Query:
     """M4 of the ball's position in each of so many windows."""
     named = {f"w{i}": sash.tumbling(size, on="ts") for i, size in enumerate(lengths(windows))}
-    return sash.Query(windows=named, aggregates={"shape": sash.M4("ball")}, time="ts")
+    return sash.Query(windows=named, aggregates={"result": sash.M4("ball")}, time="ts")
 
 
-class Buckets:
+def buckets_of(windows: int) -> Buckets:
     """What engines do without slices: a partial for each window, and each tuple merged into all of them."""
-
-    def __init__(self, windows: int) -> None:
-        self._aggregation = sash.M4("ball")
-        self._open: list[list[Any]] = [[size, 0, None] for size in lengths(windows)]
-
-    def process(self, row: Row) -> list[Any]:
-        """Take a tuple; the results of the windows that end before it."""
-        lifted, ts, given = self._aggregation.lift(row["ball"]), row["ts"], []
-        combine = self._aggregation.combine
-        for bucket in self._open:
-            size, start, partial = bucket
-            if ts >= start + size:
-                if partial is not None:
-                    given.append((size, start, self._aggregation.lower(partial)))
-                bucket[1], partial = ts - ts % size, None
-            bucket[2] = lifted if partial is None else combine(partial, lifted)
-        return given
+    return Buckets([(size, size) for size in lengths(windows)], sash.M4("ball"))
 
 
 def _rows(process: Callable[[Row], Any], stream: dict[str, Any]) -> Take:
@@ -95,7 +76,7 @@ def _columns(operator: sash.Operator, stream: dict[str, Any]) -> Take:
 def _taker(name: str, windows: int, batch: int) -> tuple[Take, Callable[[], int]]:
     """What takes tuples, and what tells the bytes of its state, if it can be told."""
     if name == "buckets":
-        return _rows(Buckets(windows).process, football(20 * BALL_HERTZ)), lambda: 0
+        return _rows(buckets_of(windows).process, football(20 * BALL_HERTZ)), lambda: 0
     operator = sash.Operator(query_of(windows))
     if name == "sash columns":
         return _columns(operator, football(batch)), lambda: len(operator.snapshot())
@@ -112,23 +93,20 @@ def _instance(name: str, windows: int, batch: int, warm: float, budget: float) -
     taken, begin = take(), time.perf_counter()  # the first compiles
     while time.perf_counter() - begin < warm:
         take()
-    gc.collect()
-    gc.disable()
-    SHARED["barrier"].wait()
-    begin, cpu, taken = time.perf_counter(), time.process_time(), 0
-    while (now := time.perf_counter()) - begin < budget or not taken:
-        taken += take()
-        now = time.perf_counter()
-    cpu = time.process_time() - cpu
-    gc.enable()
+    with collector_off():
+        SHARED["barrier"].wait()
+        begin, cpu, taken = time.perf_counter(), time.process_time(), 0
+        while (now := time.perf_counter()) - begin < budget or not taken:
+            taken += take()
+            now = time.perf_counter()
+        cpu = time.process_time() - cpu
     return taken, now - begin, cpu, state()
 
 
 def fig17(rounds: int, parallel: list[int], windows: int, batch: int, warm: float, budget: float) -> Iterator[Measured]:
     """Tuples a second of all instances together, the processors that they keep busy, and their state."""
-    context = multiprocessing.get_context(
-        "spawn"
-    )  # a fork would copy compiled code and threads in the middle of things
+    # A fork would copy compiled code and threads in the middle of things.
+    context = multiprocessing.get_context("spawn")
     for instances in parallel:
         barrier = context.Barrier(instances)
         with ProcessPoolExecutor(instances, context, _joined, (barrier,)) as pool:
@@ -155,18 +133,14 @@ EXPERIMENTS = [
         "M4 over 80 concurrent windows of 1 to 20 s an instance, football data in order, by the number of parallel "
         "instances, each a process with a stream of its own; tuples a second of all, the processors they keep busy, "
         "bytes of state.",
-        {
-            "smoke": {"rounds": 1, "parallel": [1, 2], "windows": 4, "batch": 2000, "warm": 0.0, "budget": 0.05},
-            "small": {"rounds": 3, "parallel": [1, 2, 4], "windows": 80, "batch": BATCH, "warm": 1.0, "budget": 3.0},
-            "paper": {
-                "rounds": 10,
-                "parallel": list(range(1, 9)),
-                "windows": 80,
-                "batch": BATCH,
-                "warm": 10,
-                "budget": 60,
-            },
-        },
+        scales(
+            rounds=(1, 3, 10),
+            parallel=([1, 2], [1, 2, 4], list(range(1, 9))),
+            windows=(4, 80, 80),
+            batch=(2000, BATCH, BATCH),
+            warm=(0.0, 1.0, 10),
+            budget=(0.05, 3.0, 60),
+        ),
         fig17,
         x="parallel instances",
         x_log=False,

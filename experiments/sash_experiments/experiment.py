@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sash_experiments.raw import Measured
 
-__all__ = ["PAPERS", "SCALES", "Experiment", "Scale", "Sizes"]
+__all__ = ["PAPERS", "SCALES", "Experiment", "Scale", "Sizes", "scales"]
 
 Scale = Literal["smoke", "small", "paper"]
 SCALES: tuple[Scale, ...] = ("smoke", "small", "paper")
@@ -21,6 +21,15 @@ PAPERS = {
     "mta": "MTA: Monoid Tree Aggregator",
 }
 Sizes = dict[str, Any]
+
+
+def scales(**sizes: Sequence[Any]) -> dict[Scale, Sizes]:
+    """Sizes by scale, from each size at all three.
+
+    >>> scales(rounds=(1, 2, 20))
+    {'smoke': {'rounds': 1}, 'small': {'rounds': 2}, 'paper': {'rounds': 20}}
+    """
+    return {scale: {name: each[place] for name, each in sizes.items()} for place, scale in enumerate(SCALES)}
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 import sash
-from sash.generators import debs12, load_debs12
-from sash.generators.debs import HERTZ
 from sash_experiments.contenders import over_slices, over_values, slices_of, uniform_values
-from sash_experiments.experiment import Experiment
+from sash_experiments.experiment import Experiment, scales
+from sash_experiments.generators import debs12, load_debs12
+from sash_experiments.generators.debs import HERTZ
 from sash_experiments.raw import Measured
 from sash_experiments.timing import mean_seconds, per_second
 
@@ -146,23 +146,13 @@ EXPERIMENTS = [
         "pba-fig4",
         "Throughput by window size",
         "Max over windows of 2^3 to 2^20 values at slide 1, on DEBS12 and on uniform values; values a second.",
-        {
-            "smoke": {"rounds": 1, "exponents": [3, 6], "slides": 128, "budget": 0.02, "columns": 2000},
-            "small": {
-                "rounds": 2,
-                "exponents": [3, 5, 7, 9, 11, 13, 15, 17, 20],
-                "slides": 200_000,
-                "budget": 0.2,
-                "columns": 1_000_000,
-            },
-            "paper": {
-                "rounds": 20,
-                "exponents": list(range(3, 21)),
-                "slides": 200_000_000,
-                "budget": 600,
-                "columns": 20_000_000,
-            },
-        },
+        scales(
+            rounds=(1, 2, 20),
+            exponents=([3, 6], [3, 5, 7, 9, 11, 13, 15, 17, 20], list(range(3, 21))),
+            slides=(128, 200_000, 200_000_000),
+            budget=(0.02, 0.2, 600),
+            columns=(2000, 1_000_000, 20_000_000),
+        ),
         fig4,
         gap=PYTHON,
     ),
@@ -170,25 +160,14 @@ EXPERIMENTS = [
         "pba-fig5",
         "Throughput by slide",
         "Max over windows of 2^17 values at slides 1 to 10, on DEBS12; values a second.",
-        {
-            "smoke": {"rounds": 1, "range_": 64, "by": [1, 3], "slides": 128, "budget": 0.02, "columns": 2000},
-            "small": {
-                "rounds": 2,
-                "range_": 2**17,
-                "by": list(range(1, 11)),
-                "slides": 200_000,
-                "budget": 0.2,
-                "columns": 1_000_000,
-            },
-            "paper": {
-                "rounds": 20,
-                "range_": 2**17,
-                "by": list(range(1, 11)),
-                "slides": 130_000_000,
-                "budget": 600,
-                "columns": 20_000_000,
-            },
-        },
+        scales(
+            rounds=(1, 2, 20),
+            range_=(64, 2**17, 2**17),
+            by=([1, 3], list(range(1, 11)), list(range(1, 11))),
+            slides=(128, 200_000, 130_000_000),
+            budget=(0.02, 0.2, 600),
+            columns=(2000, 1_000_000, 20_000_000),
+        ),
         fig5,
         x="slide",
         x_log=False,
@@ -199,35 +178,15 @@ EXPERIMENTS = [
         "Throughput of windows on time",
         "Max over windows of 6 to 60 min at a slide of 10 ms, and of 1 h at slides of 10 to 100 ms, on DEBS12, 100 "
         "readings a second; values a second. sash.run takes the times themselves, the others ready slices.",
-        {
-            "smoke": {
-                "rounds": 1,
-                "ranges": [0.01, 0.02],
-                "slides_ms": [10, 30],
-                "hours": 0.001,
-                "slides": 128,
-                "budget": 0.02,
-                "columns": 2000,
-            },
-            "small": {
-                "rounds": 2,
-                "ranges": [6, 18, 30, 42, 60],
-                "slides_ms": [10, 30, 50, 70, 100],
-                "hours": 1,
-                "slides": 200_000,
-                "budget": 0.2,
-                "columns": 1_000_000,
-            },
-            "paper": {
-                "rounds": 20,
-                "ranges": list(range(6, 61, 6)),
-                "slides_ms": list(range(10, 101, 10)),
-                "hours": 1,
-                "slides": 130_000_000,
-                "budget": 600,
-                "columns": 20_000_000,
-            },
-        },
+        scales(
+            rounds=(1, 2, 20),
+            ranges=([0.01, 0.02], [6, 18, 30, 42, 60], list(range(6, 61, 6))),
+            slides_ms=([10, 30], [10, 30, 50, 70, 100], list(range(10, 101, 10))),
+            hours=(0.001, 1, 1),
+            slides=(128, 200_000, 130_000_000),
+            budget=(0.02, 0.2, 600),
+            columns=(2000, 1_000_000, 20_000_000),
+        ),
         fig6,
         x="range or slide",
         x_log=False,

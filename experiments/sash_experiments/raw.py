@@ -6,12 +6,12 @@ import csv
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["FIELDS", "Measured", "Results", "load", "saving"]
+__all__ = ["FIELDS", "Measured", "Results", "load", "read_rows", "results_folder", "saving"]
 
 
 class Measured(NamedTuple):
@@ -26,6 +26,7 @@ class Measured(NamedTuple):
 
 
 FIELDS = Measured._fields
+RowT = TypeVar("RowT", Measured, dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -62,32 +63,64 @@ class Results:
         return {row.panel: row.unit for row in self.rows}
 
 
-def saving(path: Path, rows: Iterable[Measured], facts: dict[str, Any]) -> Iterator[Measured]:
-    """Write rows as they come, and the facts beside them. Until all are there, what was there before stays."""
+def results_folder() -> Path:
+    """Where raw results are: ``experiments/results`` in a checkout of Sash, elsewhere a folder here."""
+    beside = Path(__file__).parents[1] / "results"
+    return beside if beside.is_dir() else Path("sash-results").absolute()
+
+
+def saving(
+    path: Path, fields: Sequence[str], rows: Iterable[RowT], facts: dict[str, Any], key: Sequence[str] = ()
+) -> Iterator[RowT]:
+    """Write rows as they come, and the facts beside them. Until all are there, what was there before stays.
+
+    With a ``key``, so do rows whose columns of that name say something else than those of all new rows, and the new
+    facts are listed as ``again`` in those that were there.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".part")
+    kept: list[dict[str, str]] = []
+    known: dict[str, Any] = {}
+    if key and path.exists():
+        kept, known = read_rows(path)
+    unfinished, replaced = path.with_suffix(".part"), set()
     try:
         with unfinished.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            writer.writerow(FIELDS)
+            writer = csv.DictWriter(file, fields)
+            writer.writeheader()
             for row in rows:
-                writer.writerow(row._replace(value=float(f"{row.value:.6g}")))
+                cells = _cells(row)
+                writer.writerow(cells)
+                file.flush()
+                replaced.add(tuple(str(cells.get(name, "")) for name in key))
                 yield row
-        path.with_suffix(".json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+            writer.writerows(row for row in kept if tuple(row[name] for name in key) not in replaced)
+        about = {**known, "again": [*known.get("again", []), facts]} if known else facts
+        path.with_suffix(".json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
-def load(path: Path) -> Results | None:
-    """What was saved; None if there is nothing."""
-    about = path.with_suffix(".json")
-    if not path.exists() or not about.exists():
-        return None
+def _cells(row: Measured | dict[str, Any]) -> dict[str, Any]:
+    return row._replace(value=float(f"{row.value:.6g}"))._asdict() if isinstance(row, Measured) else row
+
+
+def read_rows(path: Path) -> tuple[list[dict[str, str]], dict[str, Any]]:
+    """Raw results as they were written, and what they depend on, if that is known."""
     with path.open(newline="", encoding="utf-8") as file:
-        rows = tuple(_measured(row) for row in csv.DictReader(file))
-    return Results(rows, json.loads(about.read_text(encoding="utf-8")))
+        rows = list(csv.DictReader(file))
+    about = path.with_suffix(".json")
+    return rows, json.loads(about.read_text(encoding="utf-8")) if about.exists() else {}
 
 
-def _measured(row: dict[str, str]) -> Measured:
+def load(path: Path) -> Results | None:
+    """The saved results of an experiment; None if there are none."""
+    if not path.exists() or not path.with_suffix(".json").exists():
+        return None
+    rows, facts = read_rows(path)
+    return Results(tuple(measured(row) for row in rows), facts)
+
+
+def measured(row: Mapping[str, str]) -> Measured:
+    """A row of an experiment's raw results."""
     return Measured(row["panel"], row["x"], row["series"], int(row["round"]), row["unit"], float(row["value"]))

@@ -10,9 +10,9 @@ from typing import Any
 from sash_experiments import arasu_widom, benches, daba, dashboard, pba, pba_latency, reactive
 from sash_experiments.experiment import SCALES, Experiment, Scale
 from sash_experiments.machine import facts
-from sash_experiments.raw import Measured, Results, load, saving
+from sash_experiments.raw import FIELDS, Measured, Results, load, saving
 
-__all__ = ["EXPERIMENTS", "find", "measured_by", "reads_original", "results_folder", "run", "stored"]
+__all__ = ["EXPERIMENTS", "find", "measured_by", "reads_original", "run", "stored"]
 
 _PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
 _REACTIVE = [*reactive.EXPERIMENTS, *arasu_widom.EXPERIMENTS]
@@ -20,12 +20,6 @@ _SLICING = [*benches.SLICING, *dashboard.EXPERIMENTS]
 EXPERIMENTS: dict[str, Experiment] = {
     each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *_SLICING, *_REACTIVE, *benches.MTA)
 }
-
-
-def results_folder() -> Path:
-    """Where raw results are: in a checkout of Sash beside the benchmarks' own, elsewhere in a folder here."""
-    beside = Path(__file__).parents[1] / "results"
-    return beside if beside.is_dir() else Path("sash-results")
 
 
 def _path(experiment: Experiment, scale: Scale, folder: Path) -> Path:
@@ -49,7 +43,7 @@ def run(
     if data_dir is not None and reads_original(experiment):
         more = {"data_dir": data_dir}
     about = facts(experiment=experiment.name, scale=scale, sizes=sizes, original_data=bool(more))
-    yield from saving(_path(experiment, scale, folder), experiment.measure(**sizes, **more), about)
+    yield from saving(_path(experiment, scale, folder), FIELDS, experiment.measure(**sizes, **more), about)
 
 
 def reads_original(experiment: Experiment) -> bool:

@@ -20,10 +20,10 @@ def fifo(algorithm: type[Any], aggregation: Aggregation, values: list[Any]) -> S
     window.query()
     evict, insert, query = window.evict, window.insert, window.query
 
-    def slide(value: Any) -> None:
+    def slide(value: Any) -> Any:
         evict()
         insert(value)
-        query()
+        return query()
 
     return slide
 
@@ -35,12 +35,12 @@ def fiba(aggregation: Aggregation, values: list[Any]) -> Slide:
     window.query()
     clock = len(values)
 
-    def slide(value: Any) -> None:
+    def slide(value: Any) -> Any:
         nonlocal clock
         window.evict()
         window.insert_at(clock, value)
         clock += 1
-        window.query()
+        return window.query()
 
     return slide
 
@@ -51,8 +51,7 @@ def boundary(make: Callable[[], SBA], values: list[Any]) -> Slide:
     window.insert_many(values)
     insert, query = window.insert, window.query
 
-    def slide(value: Any) -> None:
-        if insert(value):
-            query()
+    def slide(value: Any) -> Any:
+        return query() if insert(value) else None
 
     return slide

@@ -11,14 +11,14 @@ import gc
 import statistics
 import time
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from typing import Any
 
 from sash_experiments.slides import Slide
 
-__all__ = ["collector_off", "latencies", "mean_seconds", "per_second", "spikes", "summary"]
+__all__ = ["collector_off", "latencies", "mean_seconds", "microseconds", "per_second", "spikes", "summary"]
 
 _GLANCE = 64
 """Slides between two looks at the clock, where only the mean is wanted."""
@@ -89,6 +89,18 @@ def summary(taken: array[int]) -> dict[str, float]:
         "Med": middle,
         "HQ": high,
     }
+
+
+def microseconds(taken: Sequence[int], cpu: float) -> dict[str, float]:
+    """Mean, percentiles and the worst of the nanoseconds of steps, and the mean of their CPU seconds, in microseconds.
+
+    >>> microseconds([3000, 1000, 2000], 6e-6)
+    {'mean_us': 2.0, 'cpu_us': 2.0, 'p50_us': 2.0, 'p999_us': 3.0, 'worst_us': 3.0}
+    """
+    ordered, count = sorted(taken), len(taken)
+    found = {"mean_us": sum(ordered) / count, "cpu_us": cpu * 1e9 / count, "p50_us": ordered[count // 2]}
+    found |= {"p999_us": ordered[count * 999 // 1000], "worst_us": ordered[-1]}
+    return {name: round(nanoseconds / 1e3, 3) for name, nanoseconds in found.items()}
 
 
 def spikes(taken: array[int], points: int = 120) -> list[tuple[int, int]]:

@@ -80,7 +80,7 @@ def read(spark: SparkSession, path: str, format: str | None = None, schema: str 
 
 
 def generated(spark: SparkSession, rows: int, plugs: int = 14, seed: int = 14) -> DataFrame:
-    """Readings of smart plugs like those of :func:`sash.generate.smart_home`, made by Spark's workers."""
+    """Readings of smart plugs like those of ``smart_home`` of Sash's experiments, made by Spark's workers."""
     numbers = spark.range(rows).select(
         (F.col("id") % plugs).alias("key"), F.expr(f"id div {plugs}").alias("second"), "id"
     )

@@ -1,4 +1,5 @@
-"""The command line: ``sash run``, ``explain``, ``generate``, ``experiment``. Also ``python -m sash.cli``.
+"""The command line: ``sash run``, ``explain`` and what the entry point group ``sash.commands`` adds (``generate``,
+``experiment``). Also ``python -m sash.cli``.
 
 It exits with 0 on success, 1 for bad data and 2 for invalid usage (arguments, the query file, a missing engine). An
 error is one sentence on standard error.
@@ -17,7 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import sash
-from sash.cli import generating, running
+from sash.cli import running
 from sash.cli.errors import DATA, OK, USAGE, DataError, UsageError, sentence
 
 __all__ = ["main"]
@@ -70,7 +71,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"sash {sash.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     running.add(commands)
-    generating.add(commands)
     for point in sorted(entry_points(group="sash.commands")):
         point.load()(commands)
     return parser
