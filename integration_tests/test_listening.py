@@ -76,7 +76,7 @@ def test_settings_of_a_real_cluster_are_left_as_they_are(flink: Any) -> None:
     from pyflink.datastream import StreamExecutionEnvironment
     from pyflink.java_gateway import get_gateway
 
-    from sash_flink.loopback import keep_local
+    from sash_flink.environment import keep_local
 
     gateway = get_gateway()
     j_class = gateway.jvm.org.apache.flink.streaming.api.environment.StreamExecutionEnvironment

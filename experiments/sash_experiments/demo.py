@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import sash
+from sash.cli.engines import results_of
 from sash.testing import naive
 from sash_experiments.generators import smart_home
 from sash_experiments.sparkline import sparkline
@@ -111,13 +112,13 @@ def _draw(results: dict[str, list[Any]]) -> None:
 def _compare_with(engine: str, query: sash.Query, stream: dict[str, Any], results: dict[str, list[Any]]) -> None:
     """Run the same query on an engine, whose adapter knows how, if it is installed."""
     try:
-        adapter = importlib.import_module(f"sash_{engine}.demo")
+        adapter = importlib.import_module(f"sash_{engine}.cli")
     except ModuleNotFoundError as error:
         print(f"{engine}: not installed ({error})")
         return
     print(f"\nstarting {engine}, embedded in this process …", flush=True)
     begin = time.perf_counter()
-    found = adapter.run(query, stream)
+    found = results_of(adapter.run, query, stream)
     seconds = time.perf_counter() - begin
     if _sorted(found) != _sorted(results):
         raise SystemExit(f"{engine} gives other rows than the local run: please report this")

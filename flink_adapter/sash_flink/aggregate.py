@@ -1,4 +1,4 @@
-"""A query over a stream or a table of Flink."""
+"""A query over a stream or a table of Flink: two ways in, one set of rows out."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+from pyflink.common import Types
 from pyflink.datastream import DataStream
 from pyflink.java_gateway import get_gateway
 from pyflink.table import StreamTableEnvironment, Table
-from pyflink.util.java_utils import get_j_env_configuration
+from pyflink.util.java_utils import get_j_env_configuration, to_jarray
 
 from sash import PerformanceWarning, Query
-from sash.runtime.keyed import KeyedOperator
+from sash.spi import KeyedOperator
+from sash_flink import pipeline
 from sash_flink.clock import Clock
-from sash_flink.jar import jvm
 from sash_flink.options import Options, milliseconds
-from sash_flink.results import Results
-from sash_flink.schema import checked, find
-from sash_flink.source import Source
-from sash_flink.ways import Job, by_record, packed
+from sash_flink.packed import PackedFunction
+from sash_flink.pipeline import BYTES, jvm
+from sash_flink.records import WindowOperatorFunction
+from sash_flink.results import Results, side_outputs
+from sash_flink.source import Source, checked, find
 
 __all__ = ["aggregate", "aggregate_table", "with_watermarks"]
-
-_MAX_PARALLELISM = 128
 
 
 def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = None, **options: Any) -> Results:
@@ -48,7 +48,7 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
 
     Costs a few microseconds a record packed, some sixty of PyFlink's own one by one, whatever the window's size.
     """
-    return _aggregated(Source(stream, names), query, Options.of(options), table=False)
+    return _Job(Source(stream, names), query, Options.of(options), table=False).run()
 
 
 def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | None = None, **options: Any) -> Table:
@@ -57,7 +57,7 @@ def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | 
     j_types = get_gateway().jvm.org.apache.flink.table.types.utils.DataTypeUtils
     j_inside = j_types.toInternalDataType(table._j_table.getResolvedSchema().toSourceRowDataType())
     rows = DataStream(env._j_tenv.toDataStream(table._j_table, j_inside))  # as they are: nothing is converted
-    results = _aggregated(Source(rows), query, Options.of(options), table=True)
+    results = _Job(Source(rows), query, Options.of(options), table=True).run()
     return env.from_data_stream(results)
 
 
@@ -81,29 +81,81 @@ def with_watermarks(
     return DataStream(stream._j_data_stream.assignTimestampsAndWatermarks(strategy))
 
 
-def _aggregated(source: Source, query: Query, options: Options, table: bool) -> Results:
-    results = checked(query, source.schema, options.types)
-    bounded = _is_batch(source.j_env)
-    with warnings.catch_warnings():
-        if options.packed is False:
-            warnings.simplefilter("ignore", PerformanceWarning)
-        KeyedOperator(query)  # what cannot be run is refused here, what is slow is said
-    read = pa.schema([(name, find(source.schema, name)) for name in query.columns])
-    ttl = None if options.ttl is None else milliseconds(options.ttl)
-    if ttl is not None and Clock.of(query, read).column is None:
-        raise ValueError("ttl is in event time: the query must have a time= that orders its windows")
-    most = _max_parallelism(source.j_env)
-    work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": bounded}
-    job = Job(source, query, read, results, options, work, most, table)
-    return by_record(job) if options.packed is False else packed(job)
+class _Job:
+    """A query over a source: the columns that it reads and gives, and the two ways to have it computed.
 
+    What cannot be run is refused here, what is slow is said.
+    """
 
-def _is_batch(j_env: Any) -> bool:
-    return str(get_j_env_configuration(j_env).toMap().get("execution.runtime-mode", "")).upper() == "BATCH"
+    def __init__(self, source: Source, query: Query, options: Options, table: bool) -> None:
+        self.source, self.query, self.options, self.table = source, query, options, table
+        self.results = checked(query, source.schema, options.types)
+        with warnings.catch_warnings():
+            if options.packed is False:
+                warnings.simplefilter("ignore", PerformanceWarning)
+            KeyedOperator(query)
+        self.read = pa.schema([(name, find(source.schema, name)) for name in query.columns])
+        self.clock = Clock.of(query, self.read)
+        ttl = None if options.ttl is None else milliseconds(options.ttl)
+        if ttl is not None and self.clock.column is None:
+            raise ValueError("ttl is in event time: the query must have a time= that orders its windows")
+        # that of the job, or Flink's own default: state goes with it, so it is the same at any parallelism
+        most, parallelism = source.j_env.getMaxParallelism(), source.j_env.getParallelism()
+        self.most: int = most if most > 0 else max(128, 1 << (parallelism * 3 // 2).bit_length())
+        mode = get_j_env_configuration(source.j_env).toMap().get("execution.runtime-mode", "")
+        self.bounded = str(mode).upper() == "BATCH"
+        self.work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": self.bounded}
+        self.rejected = self.read.append(pa.field("reason", pa.string()))
+        self.tags = side_outputs(self.read, self.rejected)
 
+    def run(self) -> Results:
+        """The stream of results, in the way that the options say."""
+        return Results(self._by_record() if self.options.packed is False else self._packed(), self.tags)
 
-def _max_parallelism(j_env: Any) -> int:
-    """That of the job, or Flink's own default: state goes with it, so it is the same at any parallelism."""
-    given: int = j_env.getMaxParallelism()
-    parallelism: int = j_env.getParallelism()
-    return given if given > 0 else max(_MAX_PARALLELISM, 1 << (parallelism * 3 // 2).bit_length())
+    def _packed(self) -> Any:
+        """Records cross to Python in batches of buckets of keys."""
+        query, read, results, options = self.query, self.read, self.results, self.options
+        buckets = options.buckets if query.keys else 1
+        pack = jvm().PackOperator(
+            self.source.columns(read.names),
+            len(query.keys),
+            to_jarray(get_gateway().jvm.int, pipeline.bucket_names(buckets, self.most)),
+            options.max_rows,
+            -1 if self.bounded else milliseconds(options.latency),
+            read.get_field_index(self.clock.column or ""),
+            self.clock.tick,
+        )
+        j_int, j_bytes = Types.INT().get_java_type_info(), BYTES.get_java_type_info()
+        j_packed, j_stamped = (Types.ROW([kind, BYTES]).get_java_type_info() for kind in (Types.INT(), Types.LONG()))
+        batches = pipeline.transformed(self.source.stream._j_data_stream, "sash: pack", j_packed, pack)
+        keyed = pipeline.keyed(batches, j_int, j_stamped, self.most)
+        settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
+        function = PackedFunction(query, read, results, **self.work)
+        computed = pipeline.python(keyed, function, j_bytes, settings, self.most)
+        if options.uid is not None:
+            computed.uid(f"{options.uid}-{buckets}-buckets")
+        end = results.field("window_end").type
+        timed = pa.types.is_timestamp(end) or pa.types.is_date(end)
+        place = results.get_field_index("window_end") if timed else -1
+        tags = [None, *self.tags.values()]
+        return pipeline.unpacked(computed, [results, read, self.rejected], tags, place, self.table)
+
+    def _by_record(self) -> Any:
+        """Records cross to Python one by one."""
+        query, read, options = self.query, self.read, self.options
+        j_read = pipeline.stream_row(read)
+        j_key = pipeline.stream_row(pa.schema([read.field(key) for key in query.keys] or [("key", pa.int32())]))
+        key_rows = jvm().KeyedRows(self.source.columns(read.names), len(query.keys), self.bounded)
+        j_pair = pipeline.row_info(j_key, j_read)
+        pairs = pipeline.transformed(self.source.stream._j_data_stream, "sash: key", j_pair, key_rows)
+        fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
+        keyed = pipeline.keyed(pairs, j_key, pipeline.row_info(*fields), self.most)
+        function = WindowOperatorFunction(query, read, self.results, stamped=True, **self.work)
+        j_result = pipeline.stream_row(self.results)
+        computed = pipeline.python(keyed, function, j_result, options.settings(), self.most)
+        if options.uid is not None:
+            computed.uid(options.uid)
+        for tag in self.tags.values():
+            side = computed.getSideOutput(tag.get_java_output_tag())
+            pipeline.transformed(side, "sash: unread", side.getType(), jvm().DropOperator())
+        return computed

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import struct
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -18,10 +17,11 @@ from pyflink.java_gateway import get_gateway
 __all__ = ["bind_to_address", "keep_local"]
 
 CLASS = "org.apache.beam.sdk.fn.server.ServerFactory$InetSocketAddressServerFactory"
-_UTF8, _LONG, _DOUBLE, _CLASS, _METHOD, _NAME_AND_TYPE = 1, 5, 6, 7, 10, 12
+_UTF8, _LONG, _DOUBLE, _METHOD, _NAME_AND_TYPE = 1, 5, 6, 10, 12
 _SIZES = {3: 4, 4: 4, 5: 8, 6: 8, 7: 2, 8: 2, 9: 4, 10: 4, 11: 4, 12: 4, 15: 3, 16: 2, 17: 4, 18: 4, 19: 2, 20: 2}
 """Bytes of a constant, by its tag."""
 _INVOKE_VIRTUAL, _INVOKE_STATIC, _NOP = b"\xb6", b"\xb8", b"\x00"
+_U2 = struct.Struct(">H")
 _kept: set[int] = set()
 """The gateways whose JVM has the class from here."""
 
@@ -31,11 +31,10 @@ def keep_local() -> None:
     gateway = get_gateway()
     if id(gateway) in _kept:
         return
-    jvm = gateway.jvm
-    loader = jvm.java.lang.ClassLoader.getSystemClassLoader()
+    loader = gateway.jvm.java.lang.ClassLoader.getSystemClassLoader()
     try:
-        found = loader.getResourceAsStream(CLASS.replace(".", "/") + ".class")
-        _define(gateway, loader, bind_to_address(bytes(found.readAllBytes())))
+        resource = loader.getResourceAsStream(CLASS.replace(".", "/") + ".class")
+        _define(gateway, loader, bind_to_address(bytes(resource.readAllBytes())))
     except (ValueError, Py4JJavaError) as error:
         warnings.warn(
             f"Flink's servers for Python workers listen on all interfaces, so put them behind a firewall: {error}",
@@ -45,11 +44,10 @@ def keep_local() -> None:
 
 
 def _define(gateway: Any, loader: Any, content: bytes) -> None:
-    lang, j_object = gateway.jvm.java.lang, gateway.jvm.java.lang.Object
+    lang = gateway.jvm.java.lang
     j_int = lang.Integer.TYPE
     kinds = [lang.Class.forName("java.lang.String"), lang.Class.forName("[B"), j_int, j_int]
-    j_kinds = gateway.new_array(lang.Class, len(kinds))
-    j_values = gateway.new_array(j_object, len(kinds))
+    j_kinds, j_values = gateway.new_array(lang.Class, len(kinds)), gateway.new_array(lang.Object, len(kinds))
     for place, (kind, value) in enumerate(zip(kinds, (CLASS, content, 0, len(content)), strict=True)):
         j_kinds[place], j_values[place] = kind, value
     define = lang.Class.forName("java.lang.ClassLoader").getDeclaredMethod("defineClass", j_kinds)
@@ -63,12 +61,12 @@ def bind_to_address(content: bytes) -> bytes:
     methods = {_method(constants, index): index for index, (tag, _) in constants.items() if tag == _METHOD}
     by_port = next((name for name in methods if name[1] == "forPort" and name[2].startswith("(I)")), None)
     port = next((name for name in methods if name[:2] == ("java/net/InetSocketAddress", "getPort")), None)
-    if by_port is None or port is None:
+    call = b""
+    if by_port is not None and port is not None:
+        call = _INVOKE_VIRTUAL + _U2.pack(methods[port]) + _INVOKE_STATIC + _U2.pack(methods[by_port])
+    if by_port is None or content.count(call) != 1:
         raise ValueError("it does not bind a port as expected")
-    before = _INVOKE_VIRTUAL + struct.pack(">H", methods[port]) + _INVOKE_STATIC + struct.pack(">H", methods[by_port])
-    if content.count(before) != 1:
-        raise ValueError("it does not bind a port as expected")
-    (count,) = struct.unpack_from(">H", content, 8)
+    (count,) = _U2.unpack_from(content, 8)
     builder, _ = struct.unpack(">HH", constants[methods[by_port]][1])
     added = (
         _text("forAddress")
@@ -76,8 +74,8 @@ def bind_to_address(content: bytes) -> bytes:
         + struct.pack(">BHH", _NAME_AND_TYPE, count, count + 1)
         + struct.pack(">BHH", _METHOD, builder, count + 2)
     )
-    after = _INVOKE_STATIC + struct.pack(">H", count + 3) + 3 * _NOP
-    return content[:8] + struct.pack(">H", count + 4) + content[10:end] + added + content[end:].replace(before, after)
+    new_call = _INVOKE_STATIC + _U2.pack(count + 3) + 3 * _NOP
+    return content[:8] + _U2.pack(count + 4) + content[10:end] + added + content[end:].replace(call, new_call)
 
 
 def _text(text: str) -> bytes:
@@ -86,21 +84,19 @@ def _text(text: str) -> bytes:
 
 def _constants(content: bytes) -> tuple[dict[int, tuple[int, bytes]], int]:
     """The tags and bytes of the constants of a class file by their numbers, and where they end."""
-    (count,) = struct.unpack_from(">H", content, 8)
+    (count,) = _U2.unpack_from(content, 8)
     constants, at, index = {}, 10, 1
     while index < count:
         tag = content[at]
-        size = 2 + struct.unpack_from(">H", content, at + 1)[0] if tag == _UTF8 else _SIZES[tag]
+        size = 2 + _U2.unpack_from(content, at + 1)[0] if tag == _UTF8 else _SIZES[tag]
         constants[index] = (tag, content[at + 1 : at + 1 + size])
         at += 1 + size
         index += 2 if tag in (_LONG, _DOUBLE) else 1
     return constants, at
 
 
-def _method(constants: dict[int, tuple[int, bytes]], index: int) -> tuple[str, str, str]:
+def _method(constants: dict[int, tuple[int, bytes]], index: int) -> tuple[str, ...]:
     """The class, name and type of a method."""
     owner, description = struct.unpack(">HH", constants[index][1])
-    name, kind = struct.unpack(">HH", constants[description][1])
-    (owner_name,) = struct.unpack(">H", constants[owner][1])
-    texts: Iterator[str] = (constants[number][1][2:].decode() for number in (owner_name, name, kind))
-    return next(texts), next(texts), next(texts)
+    names = (*_U2.unpack(constants[owner][1]), *struct.unpack(">HH", constants[description][1]))
+    return tuple(constants[number][1][2:].decode() for number in names)

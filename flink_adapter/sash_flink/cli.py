@@ -6,8 +6,7 @@ for data that fits on this machine: jobs with sources and sinks of their own cal
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -16,15 +15,13 @@ from pyflink.datastream import DataStream, RuntimeExecutionMode, StreamExecution
 from pyflink.java_gateway import get_gateway
 
 import sash_flink
-from sash.cli.engines import Job
-from sash.cli.errors import DataError, UsageError
-from sash.cli.files import in_micros
+from sash.spi import DataError, Job, UsageError, in_micros, root_cause
 from sash_flink import pipeline
-from sash_flink.collecting import packed_for_client
-from sash_flink.jar import load_jar
-from sash_flink.packed import RESULTS, sent
+from sash_flink.packed import RESULTS, encode
+from sash_flink.pipeline import load_jar
+from sash_flink.results import packed_for_client
 
-__all__ = ["root_cause", "run"]
+__all__ = ["run"]
 
 ROWS = 1 << 14
 """Rows that travel together into the job."""
@@ -56,7 +53,7 @@ def run(job: Job) -> Iterator[Any]:
         job.tally.late = sum(map(len, _tables(late)))
         reasons = [reason for table in _tables(rejected) for reason in table.column("reason").to_pylist()]
     except Py4JJavaError as error:
-        raise DataError(_cause(error)) from error
+        raise DataError(root_cause(_messages(error.java_exception))) from error
     if reasons:
         raise DataError(f"{reasons[0]} ({len(reasons)} rows could not be taken)")
 
@@ -67,8 +64,8 @@ def _stream(env: StreamExecutionEnvironment, job: Job) -> DataStream:
     blobs = []
     for table in job.source.tables():
         job.tally.rows_in += len(table)
-        blobs += [sent(RESULTS, [batch]) for batch in table.cast(schema).to_batches(ROWS)]
-    blobs = blobs or [sent(RESULTS, schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)])]
+        blobs += [encode(RESULTS, [batch]) for batch in table.cast(schema).to_batches(ROWS)]
+    blobs = blobs or [encode(RESULTS, schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)])]
     load_jar(env._j_stream_execution_environment)
     j_blobs = get_gateway().jvm.java.util.ArrayList()
     for blob in blobs:
@@ -85,25 +82,8 @@ def _tables(j_batches: Any) -> Iterator[pa.Table]:
         yield pa.ipc.open_stream(j_batches.next().getField(1)).read_all()
 
 
-def _cause(error: Py4JJavaError) -> str:
-    """What the job failed of, without the traces."""
-    cause, texts = error.java_exception, []
+def _messages(cause: Any) -> Iterator[str]:
+    """Those of an exception of Java's and of its causes."""
     while cause is not None:
-        texts.append(str(cause.getMessage() or ""))
+        yield str(cause.getMessage() or "")
         cause = cause.getCause()
-    return root_cause(texts)
-
-
-def root_cause(texts: Sequence[str]) -> str:
-    """The sentence that tells most, of the messages of an error and of its causes; a cluster's come with its traces.
-
-    >>> root_cause(["Could not execute", "[Internal error, <Exception on server side:\\na.B: no\\n\\tat a.B.c(B:1)\\n"
-    ...             "Caused by: java.io.IOException: no room\\n\\t... 3 more\\n\\nEnd of exception on server side>]"])
-    'no room'
-    """
-    lines = [line.strip() for text in texts for line in text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line]
-    ours = [line for line in told if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
-    if ours:
-        return ours[-1].partition(": ")[2]
-    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", told[-1]) if told else "it does not say why"

@@ -5,27 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
-from sash.values.timestamps import STEPS
-from sash_flink.schema import find
+from sash.spi import FARTHEST, STEPS, milliseconds, moment
+from sash_flink.source import find
 
-__all__ = ["END", "NEVER", "Clock", "milliseconds"]
+__all__ = ["END", "NEVER", "Clock"]
 
 NEVER = -(2**63)
 """The watermark before there is one."""
 END = 2**63 - 1
 """The watermark when nothing comes any more."""
-_EPOCH, _EPOCH_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)
-_FARTHEST = (2**63 - 1) // 10**6 - 1000
-"""What nanoseconds can tell, in milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -67,15 +62,13 @@ class Clock:
         """A time as values of the column are."""
         if self.kind == "number":
             return self._number(milliseconds)
-        milliseconds = max(min(milliseconds, _FARTHEST), -_FARTHEST)
-        if self.kind == "date":
-            return date(1970, 1, 1) + timedelta(milliseconds // 86_400_000)
-        return (_EPOCH_UTC if self.kind == "instant" else _EPOCH) + timedelta(milliseconds=milliseconds)
+        at = moment(milliseconds, zoned=self.kind == "instant")
+        return at.date() if self.kind == "date" else at
 
     def _number(self, milliseconds: int) -> int | Fraction:
         if self.unit is None:
             return milliseconds
-        number = Fraction(max(min(milliseconds, _FARTHEST), -_FARTHEST) * 10**6, self.unit)
+        number = Fraction(max(min(milliseconds, FARTHEST), -FARTHEST) * 10**6, self.unit)
         return int(number) if number.denominator == 1 else number
 
     def milliseconds(self, at: Any) -> int:
@@ -90,25 +83,12 @@ class Clock:
         if self.column is None or at is None or at == math.inf:
             return None
         if isinstance(at, float) and math.isinf(at):
-            return max(watermark + 1, -_FARTHEST)
+            return max(watermark + 1, -FARTHEST)
         return max(self.milliseconds(at) - 1, watermark + 1)
 
 
-@lru_cache(maxsize=1)  # many keys are told of one watermark after the other
+@lru_cache(maxsize=1)  # many keys are told of one watermark, one after the other
 def _mark(clock: Clock, watermark: int) -> Mapping[str, Any] | None:
     if clock.column is None or watermark == NEVER:
         return None
     return {clock.column: clock.moment(watermark + 1)}
-
-
-def milliseconds(at: Any) -> int:
-    """Since 1970, rounded up."""
-    if isinstance(at, datetime):  # as most often
-        since = at - (_EPOCH if at.tzinfo is None else _EPOCH_UTC)
-        return (since.days * 86400 + since.seconds) * 1000 + -(-since.microseconds // 1000)
-    if isinstance(at, np.datetime64):
-        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
-    if isinstance(at, int | float | np.number):
-        return math.ceil(at)
-    days: int = (at - date(1970, 1, 1)).days
-    return days * 86_400_000

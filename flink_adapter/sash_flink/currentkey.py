@@ -1,7 +1,6 @@
 """The key that a record is of, as PyFlink's state sees it: set only when the state is asked for something.
 
-PyFlink sets the key of its state with every record: it compares the key, a row, with the one before, writes it as bytes
-and puts away the other key's part of the state, all in Python, which takes about as long as an operator takes for the
+PyFlink sets the key of its state with every record, in Python, which takes about as long as an operator takes for the
 record. An operator that is alive needs none of it: see :mod:`sash_flink.journal`.
 """
 
@@ -13,24 +12,20 @@ __all__ = ["CurrentKey"]
 
 
 class CurrentKey:
-    """Stands between PyFlink and the ``backend`` of a function's keyed state, of which all but Sash's is left alone.
+    """Stands between PyFlink and the ``backend`` of a function's keyed state.
 
-    As soon as the function has another state, as one derived from Sash's or one that calls it may have, keys are set
-    with every record again.
+    As soon as the function has a state besides Sash's, as one derived from it may, keys are set with every record.
     """
 
     def __init__(self, backend: Any) -> None:
         self._set, self._key = backend.set_current_key, backend.get_current_key()
         self._states = backend._all_states = _States(backend._all_states, self)
-        backend.set_current_key, backend.get_current_key = self._told, self._asked
+        backend.set_current_key, backend.get_current_key = self._note, lambda: self._key
 
-    def _told(self, key: Any) -> None:
+    def _note(self, key: Any) -> None:
         self._key = key
         if self._states.others:
             self._set(key)
-
-    def _asked(self) -> Any:
-        return self._key
 
     def set(self) -> None:
         """Have the state be that of the key that PyFlink has told."""

@@ -4,18 +4,14 @@
     a call                                  │            └─ added: those that PyFlink writes at once are one element
     now and then   snapshot │                                  when the entries have grown as large as the snapshot
 
-Taking a record appends it, which is all that is written: not the window, however large it is. A snapshot is written as
-many bytes apart as it has itself, so what is written is twice what comes, and reading a state is at most taking as much
-again as is in its windows. Operators do the same with the same input, so that they are afterwards what they were.
+Taking a record appends it, not the window, however large it is. A snapshot is written as many bytes apart as it has
+itself, so what is written is twice what comes, and reading a state is at most taking again what is in its windows.
 
-PyFlink keeps the elements that were added in a list, until the bundle ends or its cache has no more room for the key;
-then it writes them, which costs a few microseconds for each, and begins a new list. So an element that is in that list
-has not been written, and may take more entries; it is never changed after. To add one the state need not be that of the
-key: the list is known from when the element was made. Where there is no such list (in thread mode, which has no cache)
-each entry is an element.
+PyFlink keeps the elements that were added in a list until the bundle ends or its cache has no room for the key, and
+writing costs a few microseconds for each. So the last element takes more entries as long as it is in that list, and is
+never changed after. Where there is no such list (in thread mode, which has no cache) each entry is an element.
 
-Each element of the list begins with the version of this form; a snapshot has one of its own besides. Those of version 1
-had a single entry each.
+An element begins with the version of this form, besides that of the snapshot. Those of version 1 had one entry each.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ from pyflink.datastream import RuntimeContext
 from pyflink.datastream.state import ListStateDescriptor
 from pyflink.fn_execution.state_impl import SynchronousListRuntimeState
 
-from sash.state.lane_bytes import StateError
+from sash import StateError
 from sash_flink.currentkey import CurrentKey
 
 __all__ = ["VERSION", "Entry", "Journal", "Tail", "Weight", "restored"]
@@ -69,11 +65,6 @@ class Weight:
         self.since += size
         self.entries += 1
         return self.since > self._most or self.entries > self._most_entries
-
-    @property
-    def total(self) -> int:
-        """All bytes, about."""
-        return self.snapshot + self.since
 
 
 class Journal:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from sash.aggregators.thread_pool import WAITING
+from sash.spi import WAITING
 
 __all__ = ["Metrics"]
 
@@ -31,16 +30,7 @@ class Metrics:
         for name in COUNTS:
             group.gauge(name, partial(self.counts.__getitem__, name))
         group.gauge("keysAlive", lambda: len(live))
-        group.gauge("stateBytes", lambda: sum(each.weight.total for each in list(live.values())))
-        group.gauge("merges", lambda: sum(each.op.metrics["merges"] for each in list(live.values())))
+        group.gauge("stateBytes", lambda: sum(kept.weight.snapshot + kept.weight.since for kept in list(live.values())))
+        group.gauge("merges", lambda: sum(kept.op.metrics["merges"] for kept in list(live.values())))
         group.gauge("lcsWaits", lambda: WAITING.times)
         group.gauge("lcsWaitMillis", lambda: int(WAITING.seconds * 1000))
-
-    @contextmanager
-    def muted(self) -> Iterator[None]:
-        """Count nothing: what is taken again was counted when it came."""
-        before = dict(self.counts)
-        try:
-            yield
-        finally:
-            self.counts.update(before)

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.query.import_paths import near
-from sash.values.durations import nanoseconds
+from sash.spi import nanoseconds, near
 
 __all__ = ["Options", "milliseconds"]
 

@@ -10,15 +10,13 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.datastream import RuntimeContext
 
 from sash import Query
-from sash.runtime.arrow_output import Columns, array_of
-from sash.runtime.keyed import KeyedOperator, Outcomes
+from sash.spi import Columns, KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
-from sash_flink.function import StatefulFunction
-from sash_flink.keeping import Live
+from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
 from sash_flink.worker import spare_the_loaded
 
-__all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "sent"]
+__all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "encode"]
 
 RESULTS, LATE, REJECTED = 0, 1, 2
 """What a batch that goes to the JVM begins with."""
@@ -36,80 +34,64 @@ class PackedFunction(StatefulFunction):
         self.results = results
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Start."""
         super().open(runtime_context)
         spare_the_loaded()
 
-    def made(self, snapshot: bytes | None) -> KeyedOperator:
-        """An operator, new or from a snapshot."""
+    def create(self, snapshot: bytes | None) -> KeyedOperator:
         if snapshot is None:
             return KeyedOperator(self.query, own_watermark=self.own)
         return KeyedOperator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
 
     def size(self, records: bytes | None) -> int:
-        """About how many bytes they have."""
         return 64 + len(records or b"")
 
-    def advanced(self, live: Live, watermark: int) -> list[bytes]:
-        """What comes out when the watermark moves."""
+    def advance(self, live: Live, watermark: int) -> list[bytes]:
         if watermark == END:
             return self._results(live.op.close_outcomes())
         mark = self.clock.mark(watermark)
         if mark is None:
             return []
-        found = self._results(live.op.advance_outcomes(mark))
+        results = self._results(live.op.advance_outcomes(mark))
         if self.ttl is not None:
             live.op.forget_silent(self.clock.moment(max(watermark - self.ttl, NEVER)))
-        return found
+        return results
 
-    def taken(self, live: Live, records: bytes) -> list[bytes]:
-        """What comes out when records come in."""
-        table = pa.ipc.open_stream(records).read_all()
-        if not self.schema.names:  # rows are all that counts
-            table = pa.table({"": pa.nulls(_length(records))})
-        else:
-            table = table.cast(self.schema)
+    def take(self, live: Live, records: bytes) -> list[bytes]:
+        reader = pa.ipc.open_stream(records)
+        batches = list(reader)
+        if self.schema.names:
+            table = pa.Table.from_batches(batches, reader.schema).cast(self.schema)
+        else:  # rows are all that counts
+            table = pa.table({"": pa.nulls(sum(batch.num_rows for batch in batches))})
         self.metrics.counts["rows"] += len(table)
-        return list(self._taken(live, table))
+        return list(self._take(live, table))
 
-    def _taken(self, live: Live, table: pa.Table) -> Iterator[bytes]:
+    def _take(self, live: Live, table: pa.Table) -> Iterator[bytes]:
         try:
             outcomes = live.op.process_outcomes(table)
         except BAD as error:
             if len(table) == 1:
                 self.metrics.counts["rejected"] += 1
                 reason = pa.array([str(error)], pa.string())
-                yield sent(REJECTED, table.append_column("reason", reason).to_batches())
+                yield encode(REJECTED, table.append_column("reason", reason).to_batches())
                 return
             half = len(table) // 2  # the operator is as it was: find the row
-            yield from self._taken(live, table[:half])
-            yield from self._taken(live, table[half:])
+            yield from self._take(live, table[:half])
+            yield from self._take(live, table[half:])
             return
         yield from self._results(outcomes)
         if len(live.op.dropped):
             self.metrics.counts["late"] += len(live.op.dropped)
             rows = table.take(pa.array(np.asarray(live.op.dropped)))
-            yield sent(LATE, rows.to_batches())
+            yield encode(LATE, rows.to_batches())
 
     def _results(self, outcomes: Outcomes) -> list[bytes]:
-        if not any(map(len, outcomes.lanes)):
-            return []
-        fields = [self.results.field(key) for key in self.query.keys]
-        keys = pa.RecordBatch.from_arrays(
-            [array_of(outcomes.keys[field.name], field.type) for field in fields], schema=pa.schema(fields)
-        )
-        columns = Columns(self.query, self.results)
-        batches = [columns.batch(each, keys) for each in outcomes.lanes if len(each)]
+        batches = Columns(self.query, self.results).batches(outcomes)
         self.metrics.counts["results"] += sum(map(len, batches))
-        return [sent(RESULTS, batches)]
+        return [encode(RESULTS, batches)] if batches else []
 
 
-def _length(records: bytes) -> int:
-    """How many rows there are, where there are no columns to tell."""
-    return sum(batch.num_rows for batch in pa.ipc.open_stream(records))
-
-
-def sent(kind: int, batches: list[pa.RecordBatch]) -> bytes:
+def encode(kind: int, batches: list[pa.RecordBatch]) -> bytes:
     """Record batches as ``sash.flink.UnpackOperator`` takes them."""
     schema = wire_schema(batches[0].schema)
     sink = pa.BufferOutputStream()
@@ -117,5 +99,5 @@ def sent(kind: int, batches: list[pa.RecordBatch]) -> bytes:
     with pa.ipc.new_stream(sink, schema) as stream:
         for batch in batches:
             stream.write_batch(batch.cast(schema) if batch.schema != schema else batch)
-    made: bytes = sink.getvalue().to_pybytes()
-    return made
+    encoded: bytes = sink.getvalue().to_pybytes()
+    return encoded

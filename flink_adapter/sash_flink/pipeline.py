@@ -1,26 +1,72 @@
-"""The JVM's side of a query: how streams are packed, keyed, handed to Python and unpacked."""
+"""The JVM's side of a query: Sash's operators, and how streams are packed, keyed, handed to Python and unpacked."""
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import cache
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
-from pyflink.common import Types
+from pyflink.common import Configuration, Types
 from pyflink.datastream import KeyedProcessFunction, OutputTag
 from pyflink.fn_execution import flink_fn_execution_pb2
 from pyflink.java_gateway import get_gateway
-from pyflink.util.java_utils import get_j_env_configuration, to_jarray
+from pyflink.util.java_utils import add_jars_to_context_class_loader, get_j_env_configuration, to_jarray
 
-from sash_flink.jar import jvm
 from sash_flink.types import sql_row
 
-__all__ = ["BYTES", "bucket_names", "keyed", "python", "row_type", "transformed", "unpacked"]
+__all__ = [
+    "BYTES", "bucket_names", "jvm", "keyed", "load_jar", "python", "row_info", "row_type", "stream_row", "transformed",
+    "unpacked",
+]  # fmt: skip
+
+BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
+_HELD = ExitStack()
+
+
+@cache
+def _jar() -> Path:
+    """The operators' jar; where Sash itself is in an archive, as a file for as long as this process runs."""
+    packed = resources.files("sash_flink") / "lib" / "sash-flink.jar"
+    if not packed.is_file():
+        raise FileNotFoundError(f"{packed} is missing: in a checkout of Sash, scripts/flink-jar builds it")
+    atexit.register(_HELD.close)
+    return _HELD.enter_context(resources.as_file(packed))
+
+
+def load_jar(j_env: Any) -> None:
+    """Have Sash's operators in a job."""
+    url = _jar().resolve().as_uri()
+    add_jars_to_context_class_loader([url])
+    j_settings = get_j_env_configuration(j_env)
+    jars = Configuration.parse_list_value(j_settings.toMap().get("pipeline.jars"))
+    if url not in jars:
+        j_settings.setString("pipeline.jars", str([*jars, url]))
+
+
+def jvm() -> Any:
+    """The package of Sash's operators."""
+    return get_gateway().jvm.sash.flink
 
 
 def row_type(schema: pa.Schema) -> Any:
     """A row type of Flink's SQL."""
     return jvm().RowTypes.parsed(sql_row(schema))
+
+
+def stream_row(schema: pa.Schema) -> Any:
+    """The type of rows of a DataStream."""
+    return jvm().RowTypes.ofStreams(row_type(schema))
+
+
+def row_info(*j_types: Any) -> Any:
+    """The type of rows of these fields without names."""
+    flink = get_gateway().jvm.org.apache.flink.api
+    return flink.java.typeutils.RowTypeInfo(to_jarray(flink.common.typeinfo.TypeInformation, list(j_types)))
 
 
 def bucket_names(count: int, max_parallelism: int) -> list[int]:
@@ -30,21 +76,17 @@ def bucket_names(count: int, max_parallelism: int) -> list[int]:
 
 def transformed(j_stream: Any, name: str, j_type: Any, j_operator: Any) -> Any:
     """A stream behind an operator of the JVM, which has as many tasks as are before it: rows stay in their order."""
-    made = j_stream.transform(name, j_type, j_operator)
-    made.setParallelism(j_stream.getParallelism())
-    return made
+    j_result = j_stream.transform(name, j_type, j_operator)
+    j_result.setParallelism(j_stream.getParallelism())
+    return j_result
 
 
 def keyed(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
     """The stream of keys and stamped values, keyed where it is: records are exchanged once only."""
     gateway = get_gateway()
-    selector = gateway.jvm.KeyByKeySelector()
-    j_row = gateway.jvm.org.apache.flink.api.java.typeutils.RowTypeInfo
-    j_types = gateway.jvm.org.apache.flink.api.common.typeinfo.TypeInformation
-    j_key_row = j_row(to_jarray(j_types, [j_key]))
+    selector, j_key_row = gateway.jvm.KeyByKeySelector(), row_info(j_key)
     exchanged = j_stream.keyBy(selector, j_key_row)
-    j_type = j_row(to_jarray(j_types, [j_key, j_value]))
-    stamped = exchanged.transform("sash: watermark", j_type, jvm().StampOperator())
+    stamped = exchanged.transform("sash: watermark", row_info(j_key, j_value), jvm().StampOperator())
     stamped.setMaxParallelism(max_parallelism)
     utils = gateway.jvm.org.apache.flink.streaming.api.datastream.DataStreamUtils
     return utils.reinterpretAsKeyedStream(stamped, selector, j_key_row)
@@ -63,16 +105,14 @@ def python(
     for name, value in settings.items():
         if name not in given:
             j_settings.setString(name, value)
-    threads = given.get("python.execution-mode") == "thread"
-    operator = (
-        gateway.jvm.EmbeddedPythonKeyedProcessOperator if threads else gateway.jvm.ExternalPythonKeyedProcessOperator
-    )
+    mode = "Embedded" if given.get("python.execution-mode") == "thread" else "External"
+    operator = getattr(gateway.jvm, f"{mode}PythonKeyedProcessOperator")
     info = _create_j_data_stream_python_function_info(
         function, flink_fn_execution_pb2.UserDefinedDataStreamFunction.KEYED_PROCESS
     )
-    made = j_keyed.transform("sash: windows", j_result, operator(j_settings, info, j_keyed.getType(), j_result))
-    made.setMaxParallelism(max_parallelism)
-    return made
+    computed = j_keyed.transform("sash: windows", j_result, operator(j_settings, info, j_keyed.getType(), j_result))
+    computed.setMaxParallelism(max_parallelism)
+    return computed
 
 
 def unpacked(
@@ -81,8 +121,7 @@ def unpacked(
     """The stream of rows of the batches that Python gives, with its side outputs."""
     gateway = get_gateway()
     j_types = [row_type(schema) for schema in schemas]
-    rows = jvm().RowTypes
-    j_main = rows.ofTables(j_types[0]) if table else rows.ofStreams(j_types[0])
+    j_main = jvm().RowTypes.ofTables(j_types[0]) if table else jvm().RowTypes.ofStreams(j_types[0])
     j_tags = [None if tag is None else tag.get_java_output_tag() for tag in tags]
     operator = jvm().UnpackOperator(
         to_jarray(gateway.jvm.org.apache.flink.table.types.logical.RowType, j_types),
@@ -91,6 +130,3 @@ def unpacked(
         table,
     )
     return transformed(j_stream, "sash: results", j_main, operator)
-
-
-BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())

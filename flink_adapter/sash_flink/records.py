@@ -9,14 +9,11 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Query
-from sash.runtime.operator import KeyOperator
-from sash.runtime.window_bounds import POSITION, ends_in
+from sash.spi import POSITION, KeyOperator, ends_in
 from sash_flink.clock import END
-from sash_flink.function import StatefulFunction
-from sash_flink.javatimes import in_threads
-from sash_flink.keeping import Live
+from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
-from sash_flink.values import IN_PROCESSES, reader, row_of, unchanged, writer
+from sash_flink.values import IN_PROCESSES, in_threads, reader, row_of, unchanged, writer
 from sash_flink.worker import is_process, spare_the_loaded
 
 __all__ = ["WindowOperatorFunction"]
@@ -41,14 +38,13 @@ class WindowOperatorFunction(StatefulFunction):
         self.results, self.stamped = results, stamped
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Start."""
         super().open(runtime_context)
         self._names = self.results.names
         self._times = IN_PROCESSES if is_process() else in_threads()
         readers = [(i, reader(field.type, self._times)) for i, field in enumerate(self.schema)]
-        self._readers = [(i, made) for i, made in readers if made is not None]
+        self._readers = [(i, read) for i, read in readers if read is not None]
         keys = len(self.query.keys)
-        self._key_readers = [(i, made) for i, made in self._readers if i < keys]  # its columns are the first
+        self._key_readers = [(i, read) for i, read in self._readers if i < keys]  # its columns are the first
         writers = [writer(field.type, self._times) for field in self.results]
         self._key_writers, self._writers = writers[:keys], writers[keys:]
         self._same = [unchanged(field.type) for field in list(self.results)[keys:]]
@@ -56,15 +52,14 @@ class WindowOperatorFunction(StatefulFunction):
         self._ends = self.results.field("window_end").type
         self._mixed = pa.types.is_struct(self._ends)
         self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
-        self.made(None).warm_up()  # what is compiled is so before the first record comes
+        self.create(None).warm_up()  # what is compiled is so before the first record comes
         spare_the_loaded()
 
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
-        """The watermark and the record."""
         values = value._values if type(value) is Row else list(value)
         watermark = values.pop(0) if self.stamped else ctx.timer_service().current_watermark()
-        for i, made in self._readers:
-            values[i] = made(values[i])
+        for i, read in self._readers:
+            values[i] = read(values[i])
         return watermark, tuple(values)
 
     def key(self, ctx: KeyedProcessFunction.Context) -> tuple[Any, ...]:
@@ -73,36 +68,33 @@ class WindowOperatorFunction(StatefulFunction):
         if not self._key_readers:
             return key
         values = list(key)
-        for i, made in self._key_readers:
-            values[i] = made(values[i])
+        for i, read in self._key_readers:
+            values[i] = read(values[i])
         return tuple(values)
 
-    def made(self, snapshot: bytes | None) -> KeyOperator:
-        """An operator, new or from a snapshot."""
+    def create(self, snapshot: bytes | None) -> KeyOperator:
         if snapshot is None:
             return KeyOperator(self.query, own_watermark=self.own)
         return KeyOperator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
 
     def size(self, records: Any) -> int:
-        """About how many bytes they have."""
         return self._size
 
-    def advanced(self, live: Live, watermark: int) -> list[Any]:
-        """What comes out when the watermark moves."""
+    def advance(self, live: Live, watermark: int) -> list[Any]:
         if watermark == END:
             return self._rows(live, live.op.close_values())
         mark = self.clock.mark(watermark)
         if mark is None:
             return []
         ended = live.op.advance_values(mark)
-        found = self._rows(live, ended) if ended else []
+        rows = self._rows(live, ended) if ended else []
         if self.ttl is None:
-            return found
+            return rows
         silent = self._silent(live)
         if silent is not None and silent <= watermark:
-            live.op, live.forgotten = self.made(None), True
+            live.op, live.forgotten = self.create(None), True
             live.op.advance(mark)
-        return found
+        return rows
 
     def due(self, live: Live) -> int | None:
         """When a window may be complete, or the key has been silent for too long."""
@@ -113,43 +105,39 @@ class WindowOperatorFunction(StatefulFunction):
         newest = None if self.ttl is None else live.op.newest
         return None if newest is None or self.ttl is None else self.clock.milliseconds(newest) + self.ttl + 1
 
-    def taken(self, live: Live, records: Any) -> list[Any]:
-        """What comes out when a record comes in."""
+    def take(self, live: Live, records: Any) -> list[Any]:
         self.metrics.counts["rows"] += 1
         try:
-            found = live.op.take(records)
+            results = live.op.take(records)
         except BAD as error:
             self.metrics.counts["rejected"] += 1
             live.untouched = True
-            return [(self._rejected, Row(*self._told(records), str(error)))]
-        rows = self._rows(live, found) if found else []
+            return [(self._rejected, Row(*self._written(records), str(error)))]
+        rows = self._rows(live, results) if results else []
         if live.op.dropped:
             self.metrics.counts["late"] += 1
             live.untouched = len(self.query.lanes) == 1  # in another order it may not have been late
-            rows.append((self._late, Row(*self._told(records))))
+            rows.append((self._late, Row(*self._written(records))))
         return rows
 
-    def _told(self, records: Any) -> list[Any]:
+    def _written(self, records: Any) -> list[Any]:
         return [writer(field.type, self._times)(value) for field, value in zip(self.schema, records, strict=True)]
 
-    def _rows(self, live: Live, found: list[tuple[Any, ...]]) -> list[Any]:
-        self.metrics.counts["results"] += len(found)
-        if live.told is None:
-            live.told = [made(value) for made, value in zip(self._key_writers, live.key, strict=False)]
-        if len(found) == 1:  # as most often, and faster
-            return [self._row(live.told, found[0])]
-        return [self._row(live.told, result) for result in found]
+    def _rows(self, live: Live, results: list[tuple[Any, ...]]) -> list[Any]:
+        self.metrics.counts["results"] += len(results)
+        if live.written_key is None:
+            live.written_key = [write(value) for write, value in zip(self._key_writers, live.key, strict=False)]
+        if len(results) == 1:  # as most often, and faster
+            return [self._row(live.written_key, results[0])]
+        return [self._row(live.written_key, result) for result in results]
 
     def _row(self, key: list[Any], result: tuple[Any, ...]) -> Row:
         if list(map(type, result)) == self._same:
             return row_of([*key, *result], self._names)
         if self._mixed:  # ends are positions, or times of one of several columns
             name, *ends = result[:3]
-            which = self._which(name)
+            (lane,) = [lane for lane in self.query.lanes if name in lane.names]
+            which = ends_in(self.query, lane, name) or POSITION
             apart = ([end if field.name == which else None for field in self._ends] for end in ends)
             result = (name, *apart, *result[3:])
-        return row_of([*key, *(made(value) for made, value in zip(self._writers, result, strict=True))], self._names)
-
-    def _which(self, name: str) -> str:
-        (lane,) = [lane for lane in self.query.lanes if name in lane.names]
-        return ends_in(self.query, lane, name) or POSITION
+        return row_of([*key, *(write(value) for write, value in zip(self._writers, result, strict=True))], self._names)

@@ -1,9 +1,10 @@
-"""The stream that a query is asked of: its columns and their types."""
+"""The stream that a query is asked of, what the query asks of its columns, and what columns the results have."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -12,10 +13,12 @@ from pyflink.java_gateway import get_gateway
 from pyflink.table.types import _from_java_data_type
 from pyflink.util.java_utils import to_jarray
 
-from sash_flink.jar import jvm, load_jar
+from sash import Query
+from sash.spi import Column, EngineTypes, near, result_columns
+from sash_flink.pipeline import jvm, load_jar
 from sash_flink.types import arrow_type, timestamp
 
-__all__ = ["Source"]
+__all__ = ["Source", "checked", "find"]
 
 
 class Source:
@@ -62,3 +65,28 @@ class Source:
                 raise TypeError(f"column {name!r} is {self.j_type.getChildren().get(self.names.index(name))}: cast it")
         places = to_jarray(gateway.jvm.int, [self.names.index(name) for name in read])
         return jvm().Columns(self.j_type, to_jarray(gateway.jvm.String, list(read)), places)
+
+
+def checked(query: Query, schema: pa.Schema, types: Mapping[str, pa.DataType] | None = None) -> pa.Schema:
+    """The columns that ``query`` gives on a stream of ``schema``; what does not fit is a clear error."""
+    columns = result_columns(query, lambda name: Column(name, find(schema, name)), _FlinkTypes(), types)
+    return pa.schema([(column.name, column.kind) for column in columns])
+
+
+def find(schema: pa.Schema, name: str) -> pa.DataType:
+    """The type of the column of this name."""
+    if name not in schema.names:
+        there = ", ".join(map(repr, schema.names)) or "none"
+        raise KeyError(f"column {name!r} is not in the stream, which has {there}{near(name, schema.names)}")
+    return schema.field(name).type
+
+
+class _FlinkTypes(EngineTypes):
+    def plain(self, kind: type, exact: bool, columns: Sequence[pa.DataType]) -> pa.DataType:
+        if kind is timedelta:
+            raise TypeError("its results are lengths of time, for which Flink has no column: aggregate numbers")
+        return super().plain(kind, exact, columns)
+
+    def check_key(self, name: str, kind: pa.DataType) -> None:
+        if pa.types.is_nested(kind):
+            raise TypeError(f"key column {name!r} is {kind}: a key must be a plain value")

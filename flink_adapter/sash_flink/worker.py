@@ -8,14 +8,12 @@ import sys
 import threading
 from typing import Any
 
-from sash.values.allocator import keep_freed_memory
-
 __all__ = ["end_bundles_at_once", "is_process", "let_arrays_be_null", "mend_print", "settle", "spare_the_loaded"]
 
 _SAMPLER = "apache_beam.runners.worker.statesampler"
 """A module of Beam, by which PyFlink talks to processes."""
 _JVM = "_pemja"
-"""A module that is there in interpreters inside a JVM only. Those of Beam are everywhere."""
+"""A module that is there in interpreters inside a JVM only."""
 _FULL_AFTER = 100
 """So many collections of the middle generation, each after some 8,000 new objects, are made before a full one."""
 
@@ -31,16 +29,13 @@ def mend_print() -> None:
 
 
 def spare_the_loaded() -> None:
-    """Let Python's garbage collector leave alone what is there now: modules, compiled kernels, what PyFlink has made.
+    """Let Python's garbage collector leave alone what is there now: modules, compiled kernels, PyFlink's objects.
 
-    A full collection walks through all objects that could be part of a cycle. Numba and pandas alone have more than a
-    hundred thousand, so that a record that happens to set one off waits for 30 to 100 ms, and nothing is found. Called
-    when a function is opened, after all has been imported and compiled, it costs one such collection; cycles among the
-    objects that are there now are not found any more, should they ever become garbage. They are those of a worker that
-    has just started: where a process is used for several jobs, one after the other, that is at most a job's own a time.
+    A full collection walks through more than a hundred thousand objects of Numba and pandas: the record that sets one
+    off waits for 30 to 100 ms, and nothing is found. Call this when a function is opened, after all is imported and
+    compiled. It costs one such collection, and cycles among the objects of that time are never found any more.
 
-    What is left to walk through are the slices of the windows, tens of thousands for a long one, of which none is ever
-    part of a cycle. So full collections are made ten times as rare as they are by default; young ones are not.
+    What is left are the slices of windows, which are in no cycles: so full collections become ten times as rare.
     """
     gc.collect()
     gc.freeze()
@@ -51,6 +46,8 @@ def spare_the_loaded() -> None:
 def settle() -> None:
     """Make a worker fit for what it is there for: a process, or, in thread mode, an interpreter in the JVM's."""
     if is_process():
+        from sash.spi import keep_freed_memory  # not before mend_print: it imports Numba
+
         keep_freed_memory()
         end_bundles_at_once()
     else:
@@ -78,9 +75,8 @@ def let_arrays_be_null() -> None:
 def end_bundles_at_once() -> None:
     """Let bundles be over when all is done.
 
-    Beam has a thread that wakes up now and then and notes what a bundle is at: first after 2 ms, then each time after a
-    fifth longer. A bundle is not over before that thread has woken up once more: it takes up to 2 ms, or a fifth of its
-    time, longer. What is noted is for Beam's own runners; PyFlink reads none of it.
+    A thread of Beam's wakes up now and then and notes what a bundle is at, first after 2 ms, then each time after a
+    fifth longer, and a bundle waits at its end until it does. PyFlink reads none of these notes.
     """
     beam = sys.modules[_SAMPLER]
     if hasattr(beam.StateSampler, "unsampled"):

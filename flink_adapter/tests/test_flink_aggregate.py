@@ -27,7 +27,7 @@ def loads(env: StreamExecutionEnvironment, rows: Any = None) -> DataStream:
 @pytest.mark.parametrize("packed", [True, False])
 def test_late_and_rejected_rows_are_side_outputs(flink: StreamExecutionEnvironment, packed: bool) -> None:
     import sash_flink
-    from sash_flink.collecting import Collected, packed_for_client
+    from sash_flink.results import Collected, packed_for_client
 
     stream = sash_flink.with_watermarks(loads(flink), PEAKS, every_record=True)
     results = sash_flink.aggregate(stream, PEAKS, packed=packed, latency="5ms")

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sash_flink.clock import NEVER, Clock, milliseconds
+from sash.spi import milliseconds
+from sash_flink.clock import NEVER, Clock
 
 INSTANT, LOCAL = datetime(2024, 3, 1, 12, tzinfo=UTC), datetime(2024, 3, 1, 12)
 

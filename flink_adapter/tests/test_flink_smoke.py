@@ -41,10 +41,9 @@ def sliding_max() -> KeyedProcessFunction:
             self, value: tuple[str, float], context: KeyedProcessFunction.Context
         ) -> Iterator[tuple[str, float, float, int]]:
             import sash
-            from sash.aggregators import DABA
 
             key, load = value
-            window = self.windows.setdefault(key, DABA(sash.Max()))
+            window = self.windows.setdefault(key, sash.aggregators.DABA(sash.Max()))
             window.insert(load)
             if len(window) > 2:
                 window.evict()

@@ -27,7 +27,7 @@ def stream_of(env: StreamExecutionEnvironment, rows: Rows) -> DataStream:
 
 def collected(env: StreamExecutionEnvironment, streams: Mapping[str, DataStream]) -> dict[str, Rows]:
     """The rows of several streams of one job, in the order in which they come."""
-    from sash_flink.collecting import Collected, packed_for_client
+    from sash_flink.results import Collected, packed_for_client
 
     found = {}
     for name, stream in streams.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sash_flink.keeping import Live
+from sash_flink.function import Live
 from sash_flink.packed import PackedFunction
 
 __all__ = ["SIGN", "Touchy"]
@@ -17,9 +17,9 @@ SIGN = "fail-once"
 class Touchy(PackedFunction):
     """A job's own code that raises: Flink's restart strategy has to bring it back."""
 
-    def taken(self, live: Live, records: bytes) -> Any:
+    def take(self, live: Live, records: bytes) -> Any:
         sign = Path("/cluster", SIGN)
         if sign.exists():
             sign.unlink(missing_ok=True)  # another task may have seen it too
             raise RuntimeError("told to fail")
-        return super().taken(live, records)
+        return super().take(live, records)

@@ -65,7 +65,7 @@ def run_cases(
     from pyflink.datastream import RuntimeExecutionMode
 
     import sash_flink
-    from sash_flink.collecting import Collected, packed_for_client
+    from sash_flink.results import Collected, packed_for_client
 
     cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])  # workers do not have this module
     if batch:

@@ -54,9 +54,8 @@ def outcomes(
     import cloudpickle
 
     import sash_flink
-    from sash_flink.collecting import packed_for_client
-    from sash_flink.schema import checked
-    from sash_flink.source import Source
+    from sash_flink.results import packed_for_client
+    from sash_flink.source import Source, checked
 
     cloudpickle.register_pickle_by_value(matrix)  # workers do not have it
     options: dict[str, Any] = {"packed": False} if engine is BY_RECORD else {"packed": True, "latency": "5ms"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from sash_spark.schema import checked, output_schema
@@ -41,9 +42,21 @@ def explain(df: DataFrame, query: Query, order: Any = None, **options: Any) -> s
 
     The arguments are those of :func:`aggregate`, which refuses here what it would refuse there. Nothing runs.
     """
-    from sash_spark.plan import explained
+    import sash
 
-    return explained(df, query, order, **options)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        aggregate(df, query, order, **options)
+    if df.isStreaming:
+        from sash_spark.streaming import plan
+
+        how = plan(df, query, **options)
+    else:
+        by = f"by {', '.join(query.keys)}" if query.keys else "into one task, because the query has no key"
+        often = f", {len(query.lanes)} times" if len(query.lanes) > 1 else ""
+        how = [f"spark      a batch: shuffled {by} and sorted{often}; Arrow batches to Python workers"]
+    ours = [warning for warning in said if issubclass(warning.category, UserWarning)]  # PySpark's are of versions
+    return "\n".join([sash.explain(query), *how, *(f"warning    {warning.message}" for warning in ours)])
 
 
 def rolling(

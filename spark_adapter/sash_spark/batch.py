@@ -2,8 +2,8 @@
 
     df ── select what the query reads ── repartition by key ── sort by key, time, order ── mapInArrow ── results
 
-After the sort (see :mod:`sash_spark.sorting`) a worker sees key after key, each in order, in batches of bounded size:
-:mod:`sash.runtime.sorted_keys` takes them from there. Windows in another order (``on=``) need another sort; a union
+After the sort a worker sees key after key, each in order, in batches of bounded size:
+:class:`sash.spi.SortedBatches` takes them from there. Windows in another order (``on=``) need another sort; a union
 puts the results together.
 """
 
@@ -14,22 +14,19 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.engine.results import Outcome
-from sash.frames import columns_of
-from sash.runtime.sorted_keys import Numbering, SortedKeys
-from sash_spark.columns import Columns
-from sash_spark.paths import find
-from sash_spark.schema import checked
-from sash_spark.sorting import in_order
+from sash.spi import SortedBatches, gathered
+from sash_spark.paths import orders_of, read_columns
+from sash_spark.schema import arrow_schema, checked
 from sash_spark.worker import check_python, settle
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["Running", "Worker", "aggregate_batch", "gathered"]
+__all__ = ["Worker", "aggregate_batch", "in_order", "rank"]
 
 ROWS = 1 << 16
 """How many rows are taken at a time: enough that a call costs nothing, few enough that they stay in the cache."""
@@ -48,22 +45,64 @@ def aggregate_batch(
     tasks share the keys, if not as many as Spark is set to.
     """
     schema = checked(query, df.schema, types)
-    orders = [order] if isinstance(order, str) else list(order or ())
-    for name in orders:
-        find(df.schema, name)
+    orders = orders_of(df, order)
     check_python(df.sparkSession)
-    lanes = [query.using(windows=_windows(query, lane.names), **_FINAL) for lane in query.lanes]
-    return reduce(
-        lambda a, b: a.unionAll(b),
-        (in_order(df, lane, orders, partitions).mapInArrow(Worker(lane, schema), schema) for lane in lanes),
-    )
+    results = []
+    for lane in query.lanes:
+        windows: Any = query.windows if None in lane.names else {name: query.named[name] for name in lane.names}
+        final = query.using(windows=windows, watermark_delay=None, allowed_lateness=None)
+        results.append(in_order(df, final, orders, partitions).mapInArrow(Worker(final, schema), schema))
+    return reduce(lambda a, b: a.unionAll(b), results)
 
 
-_FINAL: dict[str, Any] = {"watermark_delay": None, "allowed_lateness": None}
+def in_order(df: DataFrame, query: Query, orders: Sequence[str] = (), partitions: int | None = None) -> DataFrame:
+    """The columns that a query of one lane reads, as c0, c1, …, the rows of a key together and in order."""
+    lane = query.lanes[0]
+    if lane.order is None and not orders:
+        raise ValueError(
+            "a batch DataFrame has no order of its own: name the column that tells which row came first with order=, "
+            "or give the query a time="
+        )
+    wanted = df.select(*read_columns(df, query, orders))
+    ties = wanted.columns[-len(orders) :] if orders else []
+    sort = [*(f"c{query.columns.index(name)}" for name in (*query.keys, *query.orders)), *ties]
+    keys = sort[: len(query.keys)]
+    if not keys:
+        return wanted.repartition(1).sortWithinPartitions(*sort).drop(*ties)
+    spread = wanted.repartition(*keys) if partitions is None else wanted.repartition(partitions, *keys)
+    ranked = spread.withColumn("rank", rank(wanted, keys, sort[len(keys)]))
+    in_groups = ranked.withColumn("g", F.shiftrightunsigned("rank", _BITS).cast("int"))
+    return in_groups.sortWithinPartitions("rank", *sort).drop(*ties, "rank")
 
 
-def _windows(query: Query, names: Sequence[str | None]) -> Any:
-    return query.windows if None in names else {name: query.named[name] for name in names}
+_BITS = 44
+
+
+def rank(df: DataFrame, keys: Sequence[str], order: str) -> Column:
+    """A number that sorts rows by a hash of their key and, as far as its bits go, by ``order``.
+
+    A sort compares the first 64 bits of its first column in place, and all else by looking rows up, which is slow. With
+    the key first it would do so at nearly every step. Keys of one hash are a group: they come mixed, each in order.
+    """
+    group = F.shiftleft(F.xxhash64(*keys), _BITS)
+    least, most = F.lit(-(2 ** (_BITS - 1))), F.lit(2 ** (_BITS - 1) - 1)  # beyond, rows are compared by the column
+    match df.schema[order].dataType:
+        case T.TimestampType():
+            number = F.unix_millis(order)
+        case T.TimestampNTZType():
+            clock = F.hour(order) * 3600 + F.minute(order) * 60 + F.second(order)
+            number = F.unix_date(F.to_date(order)).cast("bigint") * 86400 + clock
+        case T.DateType():
+            number = F.unix_date(order).cast("bigint")
+        case T.FloatType() | T.DoubleType():
+            floats = F.col(order).cast("double") * 1024
+            number = F.greatest(F.least(floats, most.cast("double")), least.cast("double")).cast("bigint")
+        case T.ByteType() | T.ShortType() | T.IntegerType() | T.LongType():
+            number = F.col(order).cast("bigint")
+        case _:
+            return group
+    inside = F.greatest(F.least(F.coalesce(number, least), most), least) - least
+    return group.bitwiseOR(inside)
 
 
 class Worker:
@@ -74,56 +113,9 @@ class Worker:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
-        running = Running(self.query, self.schema)
+        running = SortedBatches(self.query, arrow_schema(self.schema))
         names = list(self.query.columns or ["c0"])
         for batch in gathered(batches, self.rows):
             groups = batch.column("g").to_numpy() if self.query.keys else None
             yield from running.take(batch.select(range(len(names))).rename_columns(names), groups)
         yield from running.end()
-
-
-class Running:
-    """Batches of sorted rows in, batches of results out."""
-
-    def __init__(self, query: Query, schema: T.StructType) -> None:
-        self._query, self._keys = query, list(query.keys)
-        self._columns, self._engine = Columns(query, schema), SortedKeys(query)
-        self._numbering = Numbering(self._keys)
-        self._open: pa.RecordBatch | None = None
-
-    def take(self, batch: pa.RecordBatch, groups: Any = None) -> Iterator[pa.RecordBatch]:
-        """The results that more rows bring; they are sorted by key, or by ``groups`` of keys."""
-        keys = batch.select(self._keys)
-        frame = columns_of(batch, self._query.columns)
-        codes, new, starts, left = self._numbering.of(frame, groups)
-        begun = keys.take(pa.array(new, pa.int64()))
-        known = begun if self._open is None else _joined([self._open, begun])
-        yield from self._made(self._engine.process(frame, codes, starts), known)
-        self._open = known.slice(left)
-
-    def end(self) -> Iterator[pa.RecordBatch]:
-        """The results that are left when no row comes any more."""
-        if self._open is not None:
-            yield from self._made(self._engine.close(), self._open)
-
-    def _made(self, outcomes: Iterator[Outcome], keys: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-        return (self._columns.batch(outcome, keys) for outcome in outcomes if len(outcome))
-
-
-def gathered(batches: Iterable[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least ``rows``, but for the last: never more than that and one batch are held."""
-    held: list[pa.RecordBatch] = []
-    for batch in batches:
-        held.append(batch)
-        if sum(map(len, held)) >= rows:
-            yield _joined(held)
-            held = []
-    if any(map(len, held)):
-        yield _joined(held)
-
-
-def _joined(held: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(held) == 1 or not held[0].num_columns:
-        return held[0]
-    (whole,) = pa.Table.from_batches(held).combine_chunks().to_batches()
-    return whole

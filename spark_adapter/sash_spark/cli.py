@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,11 +22,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import sash_spark
-from sash.cli.engines import Job
-from sash.cli.errors import DataError, UsageError
-from sash.cli.files import in_micros
-from sash_spark.columns import Columns, array_of, arrow_schema
-from sash_spark.local import session
+from sash.spi import Columns, DataError, Job, UsageError, in_micros
+from sash_spark.schema import arrow_schema
 from sash_spark.state import read_state
 
 if TYPE_CHECKING:
@@ -55,24 +54,54 @@ def run(job: Job) -> Iterator[Any]:
 
 def _left(spark: SparkSession, job: Job) -> Iterator[Any]:
     """The results of windows that are open when the files are through: to Spark, a stream never ends."""
-    schema = sash_spark.output_schema(job.query, _schema(job))
-    columns = Columns(job.query, schema)
-    fields = [arrow_schema(schema).field(key) for key in job.query.keys]
+    columns = Columns(job.query, arrow_schema(sash_spark.output_schema(job.query, _schema(job))))
     for operator in read_state(spark, str(job.scratch / "checkpoint"), job.query).values():
-        outcomes = operator.close_outcomes()
-        arrays = [array_of(outcomes.keys[field.name], field.type) for field in fields]
-        keys = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
-        yield from (pa.table(columns.batch(outcome, keys)) for outcome in outcomes.lanes if len(outcome))
+        yield from map(pa.table, columns.batches(operator.close_outcomes()))
 
 
 def _session(job: Job) -> SparkSession:
+    """The Spark that runs already, or a new one; what its JVM has to say goes to a file."""
     log = job.scratch / "spark.log"
     try:
-        return session("sash run", job.parallelism or os.cpu_count() or 1, log)
+        with _silent(log):
+            return SparkSession.getActiveSession() or _start(job.parallelism or os.cpu_count() or 1)
     except PySparkRuntimeError as error:
         said = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
         why = next((line for line in said if line and not line.startswith("WARNING")), str(error))
         raise UsageError(f"Spark does not start; it needs Java 17 or newer in JAVA_HOME or on PATH: {why}") from error
+
+
+def _start(tasks: int) -> SparkSession:
+    """A Spark for so many tasks at a time, in this process unless SPARK_MASTER or spark-defaults name another."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    settings: dict[str, Any] = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": tasks,
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.ui.enabled": False,
+        "spark.ui.showConsoleProgress": False,
+    }
+    master = os.environ.get("SPARK_MASTER", f"local[{tasks}]")
+    if master.startswith("local"):  # nobody else has to reach it
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
+    builder: Any = SparkSession.builder.appName("sash run").master(master)
+    spark: SparkSession = builder.config(map=settings).getOrCreate()
+    return spark
+
+
+@contextmanager
+def _silent(log: Path) -> Iterator[None]:
+    """The JVM that is started meanwhile has its streams from this process: it writes to a file for all its life."""
+    sys.stderr.flush()
+    kept, file = os.dup(2), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.dup2(file, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(file)
 
 
 def _folder(job: Job) -> Path:
@@ -86,8 +115,11 @@ def _folder(job: Job) -> Path:
         target = folder / f"{number:08d}.parquet"
         if job.source.format != "parquet" or schema != job.source.schema:
             with pq.ParquetWriter(target, schema) as writer:
-                for table in job.source.tables_of(file):
-                    writer.write_table(_cast(table, schema))
+                try:
+                    for table in job.source.tables_of(file):
+                        writer.write_table(table.cast(schema))
+                except pa.ArrowInvalid as error:
+                    raise DataError(f"Spark's times are of microseconds: {error}") from error
         elif linked:
             target.symlink_to(file.resolve())
             continue
@@ -95,13 +127,6 @@ def _folder(job: Job) -> Path:
             shutil.copyfile(file, target)
         os.utime(target, (10**9 + number, 10**9 + number))
     return folder
-
-
-def _cast(table: Any, schema: Any) -> Any:
-    try:
-        return table.cast(schema)
-    except pa.ArrowInvalid as error:
-        raise DataError(f"Spark's times are of microseconds: {error}") from error
 
 
 def _schema(job: Job) -> Any:
@@ -128,20 +153,16 @@ def _stream(spark: SparkSession, job: Job, out: str) -> None:
     writer = results.writeStream.format("parquet").option("checkpointLocation", str(job.scratch / "checkpoint"))
     running = writer.trigger(availableNow=True).start(out)
     while not running.awaitTermination(1):
-        _told(job, running.recentProgress)
-    _told(job, running.recentProgress)
+        _count(job, running.recentProgress)
+    _count(job, running.recentProgress)
 
 
-def _told(job: Job, progress: list[Any]) -> None:
-    job.tally.rows_in = sum(each["numInputRows"] for each in progress)
-    metrics = [each["observedMetrics"].get("sash", {}) for each in progress]
-    job.tally.late = sum(_number(each, "late_dropped") for each in metrics)
-    job.tally.state_bytes = max((_number(each, "state_bytes") for each in metrics), default=None)
-
-
-def _number(metrics: Any, name: str) -> int:
-    found = metrics.asDict() if hasattr(metrics, "asDict") else metrics
-    return int(found.get(name) or 0)
+def _count(job: Job, progress: list[Any]) -> None:
+    job.tally.rows_in = sum(batch["numInputRows"] for batch in progress)
+    observed = [batch["observedMetrics"].get("sash", {}) for batch in progress]
+    metrics = [row.asDict() if hasattr(row, "asDict") else row for row in observed]
+    job.tally.late = sum(int(counts.get("late_dropped") or 0) for counts in metrics)
+    job.tally.state_bytes = max((int(counts.get("state_bytes") or 0) for counts in metrics), default=None)
 
 
 def _cause(error: PySparkException) -> str:

@@ -10,14 +10,15 @@ else, and pandas takes nulls for NaN and instants for local times. Bytes cost no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark import TaskContext
 
-from sash_spark.batch import gathered
+from sash.spi import gathered
 from sash_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class Pack:
             buckets, rows = buckets[order], rows.take(pa.array(order))
         starts = np.flatnonzero(np.diff(buckets, prepend=-1))
         sizes = np.diff(starts, append=len(buckets))
-        blobs = [_blob(rows.slice(*part)) for part in zip(starts.tolist(), sizes.tolist(), strict=True)]
+        blobs = pieces([rows.slice(*part) for part in zip(starts.tolist(), sizes.tolist(), strict=True)], len(rows))
         columns = [buckets[starts], np.full(len(starts), task, np.int32), np.full(len(starts), piece, np.int32)]
         arrays = [*map(pa.array, columns), pa.array(blobs, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, ["bucket", "task", "piece", "rows"])
@@ -71,22 +72,13 @@ def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _blob(batch: pa.RecordBatch) -> bytes:
-    blob: bytes = batch.serialize().to_pybytes()
-    return blob
-
-
 def rows_of(frames: Iterable[pd.DataFrame], schema: pa.Schema) -> pa.Table:
     """The rows of all pieces that came, task by task."""
-    pieces = [
-        each for frame in frames for each in zip(*(frame[name] for name in ("task", "piece", "rows")), strict=True)
-    ]
-    pieces.sort(key=lambda each: each[:2])
-    return pa.Table.from_batches([_batch(blob, schema) for _, _, blob in pieces], schema)
-
-
-def _batch(blob: Any, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.ipc.read_record_batch(pa.py_buffer(blob), schema)
+    columns = ("task", "piece", "rows")
+    packed = [row for frame in frames for row in zip(*(frame[name] for name in columns), strict=True)]
+    packed.sort(key=lambda row: row[:2])
+    batches = [pa.ipc.read_record_batch(pa.py_buffer(blob), schema) for _, _, blob in packed]
+    return pa.Table.from_batches(batches, schema)
 
 
 def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:
@@ -104,24 +96,19 @@ def _numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind))
 
 
-def pieces(batches: Iterable[pa.RecordBatch]) -> list[bytes]:
-    """Results as the rows that a stateful function gives."""
-    return [_blob(batch.slice(at, MOST)) for batch in batches for at in range(0, len(batch), MOST)]
+def pieces(batches: Iterable[pa.RecordBatch], most: int = MOST) -> list[bytes]:
+    """The bytes of so many rows at a time, of results as the rows that a stateful function gives."""
+    parts = (batch.slice(at, most) for batch in batches for at in range(0, len(batch), most))
+    return [part.serialize().to_pybytes() for part in parts]
 
 
 def unpacked(packed: DataFrame, schema: T.StructType, arrow: pa.Schema) -> DataFrame:
     """The results in the column ``rows``, as rows."""
-    return packed.select("rows").where("rows IS NOT NULL").mapInArrow(Unpack(arrow), schema)
+    return packed.select("rows").where("rows IS NOT NULL").mapInArrow(partial(_unpack, arrow), schema)
 
 
-class Unpack:
-    """What a task does with the bytes of results."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self.schema = schema
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        settle()
-        for batch in batches:
-            for blob in batch.column(0):
-                yield pa.ipc.read_record_batch(blob.as_buffer(), self.schema)
+def _unpack(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    settle()
+    for batch in batches:
+        for blob in batch.column(0):
+            yield pa.ipc.read_record_batch(blob.as_buffer(), schema)

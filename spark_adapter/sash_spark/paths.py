@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from sash.spi import near
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["column", "find", "key_column", "path_of", "quoted"]
+    from sash import Query
+
+__all__ = ["column", "find", "key_column", "orders_of", "path_of", "quoted", "read_columns"]
 
 
 def path_of(schema: T.StructType, name: str) -> tuple[str, ...]:
@@ -56,8 +59,8 @@ def _parts(name: str) -> Iterator[str]:
 
 def _missing(name: str, part: str, above: Sequence[str], there: Sequence[str]) -> str:
     where = f"{'.'.join(above)!r}" if above else "the DataFrame"
-    close = [each for each in there if each.lower() == part.lower()] or get_close_matches(part, there, 1)
-    meant = f"; did you mean {'.'.join((*above, close[0]))!r}?" if close else ""
+    same = [".".join((*above, other)) for other in there if other.lower() == part.lower()]
+    meant = f"; did you mean {same[0]!r}?" if same else near(name, [".".join((*above, other)) for other in there])
     return f"column {name!r} is not in {where}, which has {', '.join(map(repr, there)) or 'none'}{meant}"
 
 
@@ -75,3 +78,18 @@ def key_column(df: DataFrame, name: str) -> Column:
     """A key's column, in which the two zeros of floats are one: a sort would mix them, a shuffle might part them."""
     found, kind = column(df, name), find(df.schema, name).dataType
     return found + F.lit(0.0).cast(kind) if isinstance(kind, T.FloatType | T.DoubleType) else found
+
+
+def orders_of(df: DataFrame, order: str | Sequence[str] | None) -> list[str]:
+    """The names of the columns that order rows, which must be there."""
+    names = [order] if isinstance(order, str) else list(order or ())
+    for name in names:
+        find(df.schema, name)
+    return names
+
+
+def read_columns(df: DataFrame, query: Query, orders: Sequence[str]) -> list[Column]:
+    """What the query reads, as c0, c1, …, and what orders rows, as o0, o1, …: dots in names would be paths."""
+    read = [key_column(df, name) if name in query.keys else column(df, name) for name in query.columns]
+    named = {"c": read or [F.lit(True)], "o": [column(df, name) for name in orders]}  # a row without columns is none
+    return [part.alias(f"{prefix}{i}") for prefix, parts in named.items() for i, part in enumerate(parts)]

@@ -29,6 +29,8 @@ __all__ = ["Clean", "cleaned", "generated", "read", "replicated", "written"]
 Rules = Mapping[str, "Column"]
 """What is wrong with a row, by the words that say so. A rule that is null does not apply."""
 
+_PACKAGES = ("sash", "pyspark", "pyarrow")
+
 
 @dataclass(frozen=True)
 class Clean:
@@ -46,10 +48,8 @@ def cleaned(
 
     ``raw`` is the column with the row as it came; without one the quarantine has all columns.
     """
-    reasons = F.filter(
-        F.array(*(F.when(rule, F.lit(reason)) for reason, rule in rules.items())), lambda r: r.isNotNull()
-    )
-    judged = frame.withColumn("reasons", reasons if rules else F.array().cast("array<string>"))
+    told = F.array(*(F.when(rule, F.lit(reason)) for reason, rule in rules.items())).cast("array<string>")
+    judged = frame.withColumn("reasons", F.filter(told, lambda reason: reason.isNotNull()))
     rows = judged.where("size(reasons) = 0").drop("reasons")
     if columns is not None:
         rows = rows.select(*(column.alias(name) for name, column in columns.items()))
@@ -80,21 +80,14 @@ def read(spark: SparkSession, path: str, format: str | None = None, schema: str 
 
 
 def generated(spark: SparkSession, rows: int, plugs: int = 14, seed: int = 14) -> DataFrame:
-    """Readings of smart plugs like those of ``smart_home`` of Sash's experiments, made by Spark's workers."""
-    numbers = spark.range(rows).select(
-        (F.col("id") % plugs).alias("key"), F.expr(f"id div {plugs}").alias("second"), "id"
-    )
+    """Readings of smart plugs like those of ``smart_home`` of the experiments, made by Spark's workers."""
+    numbers = spark.range(rows).selectExpr(f"id % {plugs} AS key", f"id div {plugs} AS second", "id")
     base = 5 + 115 * (F.abs(F.hash("key", F.lit(seed))) % 1000) / 1000
     day = 1 + 0.5 * F.sin(2 * 3.141592653589793 * F.col("second") / 86400 + F.col("key"))
     peak = F.when(F.rand(seed) < 0.002, 500 + 2000 * F.rand(seed + 1)).otherwise(0.0)
     load = F.round(base * day - 3 * F.log(1 - F.rand(seed + 2)) + peak, 3)
-    return numbers.select(
-        "key",
-        F.expr("key div 5").alias("house"),
-        F.timestamp_seconds("second").alias("ts"),
-        F.col("id").alias("seq"),
-        load.alias("load"),
-    )
+    columns = ("key", "key div 5 AS house", "timestamp_seconds(second) AS ts", "id AS seq")
+    return numbers.select(*map(F.expr, columns), load.alias("load"))
 
 
 def replicated(frame: DataFrame, copies: int, key: str = "key", stride: int | None = None) -> DataFrame:
@@ -132,8 +125,7 @@ def written(
     spark = frame.sparkSession
     rows = spark.read.parquet(f"{path}/rows")
     ends = (F.min(time).cast("string"), F.max(time).cast("string"))
-    about = rows.agg(F.count("*"), F.count_distinct(key), *ends).head()
-    assert about is not None
+    (about,) = rows.agg(F.count("*"), F.count_distinct(key), *ends).collect()
     manifest: dict[str, Any] = {
         "rows": about[0],
         "keys": about[1],
@@ -143,12 +135,10 @@ def written(
         "sorted_by": sort,
         "quarantined": {} if quarantine is None else _quarantined(quarantine, f"{path}/quarantine"),
         **facts,
-        "versions": {name: version(name) for name in ("sash", "pyspark", "pyarrow")}
-        | {"python": platform.python_version()},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES},
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    text = json.dumps(manifest, indent=2)
-    one = spark.createDataFrame([(text,)], "value string").coalesce(1)
+    one = spark.createDataFrame([(json.dumps(manifest, indent=2),)], "value string").coalesce(1)
     one.write.mode("overwrite").text(f"{path}/manifest")  # by Spark: the path may be on any file system
     return manifest
 

@@ -18,12 +18,10 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, PartitioningColumn, SelectedColumn
 
-from sash import Query
-from sash.query.file import QueryImportError, load_query, parse_query
-from sash_spark.batch import Running
-from sash_spark.columns import arrow_schema
+from sash import Query, load_query
+from sash.spi import QueryImportError, SortedBatches, parse_query
 from sash_spark.paths import find, path_of, quoted
-from sash_spark.schema import checked
+from sash_spark.schema import arrow_schema, checked
 from sash_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -76,28 +74,25 @@ class _Rows:
     """A function of SQL is given row after row: here they are gathered for the columnar engine."""
 
     def __init__(self, plan: _Plan) -> None:
-        self._running = Running(cloudpickle.loads(plan.query), plan.schema)
+        self._running = SortedBatches(cloudpickle.loads(plan.query), arrow_schema(plan.schema))
         self._schema = arrow_schema(plan.input)
         self._held: list[Any] = []
 
     def take(self, row: Any) -> Iterator[tuple[Any, ...]]:
         self._held.append(row)
         if len(self._held) >= ROWS:
-            yield from self._flushed()
+            yield from _tuples(self._flush())
 
     def end(self) -> Iterator[tuple[Any, ...]]:
-        yield from self._flushed()
-        for batch in self._running.end():
-            yield from _tuples(batch)
+        yield from _tuples(self._flush())
+        yield from _tuples(self._running.end())
 
-    def _flushed(self) -> Iterator[tuple[Any, ...]]:
-        held, self._held = self._held, []
-        if held:
-            arrays = [
-                _column(column, field.type) for column, field in zip(zip(*held, strict=True), self._schema, strict=True)
-            ]
-            for batch in self._running.take(pa.RecordBatch.from_arrays(arrays, schema=self._schema)):
-                yield from _tuples(batch)
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        columns = list(zip(*self._held, strict=True))
+        self._held = []
+        if columns:
+            arrays = [_column(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            yield from self._running.take(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
 
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
@@ -108,8 +103,9 @@ def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.array(values, kind)
 
 
-def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+def _tuples(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
+    for batch in batches:
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _planned(
@@ -127,22 +123,17 @@ def _planned(
     paths = {name: ".".join(map(quoted, path_of(schema, name))) for name in (*query.columns, *orders)}
     sort, read = [*query.keys, *query.orders, *orders], query.columns or tuple(orders[:1])
     fields = [T.StructField(name, find(schema, name).dataType) for name in read]
+    floats = {field.name for field in fields if isinstance(field.dataType, T.FloatType | T.DoubleType)}
+    keys = ", ".join(f"{paths[key]} + 0" if key in floats else paths[key] for key in query.keys)
     return _Plan(
         schema=result,
         withSinglePartition=not query.keys,
-        partitionBy=[PartitioningColumn(f"pmod(hash({', '.join(_key(schema, key) for key in query.keys)}), {BUCKETS})")]
-        if query.keys
-        else [],
+        partitionBy=[PartitioningColumn(f"pmod(hash({keys}), {BUCKETS})")] if keys else [],
         orderBy=[OrderingColumn(paths[name]) for name in sort],
         select=[SelectedColumn(paths[name], name) for name in read],
         query=cloudpickle.dumps(query),
         input=T.StructType(fields),
     )
-
-
-def _key(schema: T.StructType, name: str) -> str:
-    path = ".".join(map(quoted, path_of(schema, name)))
-    return f"{path} + 0" if isinstance(find(schema, name).dataType, T.FloatType | T.DoubleType) else path
 
 
 def _query(known: Mapping[str, Query], text: Any) -> Query:

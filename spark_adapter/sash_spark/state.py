@@ -10,18 +10,23 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
-from sash.runtime.keyed import KeyedOperator
-from sash.state.fingerprint import Fingerprint, fingerprint
-from sash.state.untagged import dumps
-from sash_spark.sizes import warn_large
+from sash.spi import Fingerprint, KeyedOperator, dumps, fingerprint
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["check_state", "loaded", "read_state", "saved", "state_schema"]
+__all__ = [
+    "check_state", "kept", "read_state", "remember", "restored", "state_schema", "warn_large", "warn_wide",
+]  # fmt: skip
 
 _GUARD = "key_aggregates_and_buckets_must_be_those_of_the_checkpoint"
 _FORMS = [T.DecimalType(digits, behind) for digits in range(1, 39) for behind in range(digits + 1)]
+
+
+LARGE = 16 << 20
+"""From so many bytes on, a bucket's state is worth a warning, which is in the log of the worker."""
+WIDE = 1 << 16
+"""A window of so many slices is about a megabyte of state for each key."""
 
 
 def state_schema(query: Query, buckets: int) -> T.StructType:
@@ -61,26 +66,33 @@ def remember(name: tuple[str, int], blob: bytes, op: KeyedOperator) -> None:
         _KEPT.popitem(last=False)
 
 
-def loaded(state: Any, query: Query, run: str, number: int) -> KeyedOperator:
-    """The operator of a bucket; a StateError if the state in the checkpoint does not fit the query."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
-        if not state.exists:
-            return KeyedOperator(query, own_watermark="key")
-        blob = bytes(state.get[2])
-        return kept((run, number), blob) or KeyedOperator.restore(query, blob, own_watermark="key", trusted=True)
+def restored(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -> KeyedOperator:
+    """The operator of a snapshot, or of a header and its blocks; a StateError if they do not fit the query."""
+    if blocks is None:
+        return KeyedOperator.restore(query, bytes(state), own_watermark="key", trusted=True)
+    return KeyedOperator.restore_parts(query, bytes(state), blocks, own_watermark="key", trusted=True)
 
 
-def saved(state: Any, op: KeyedOperator, run: str, number: int) -> int:
-    """Put the operator's state where Spark takes it from; its size in bytes."""
-    if not op.keys:  # all were forgotten
-        state.remove()
-        return 0
-    blob = op.snapshot(trusted=True)
-    warn_large(len(blob), number, op.keys)
-    state.update((number, op.keys, blob, None, None, None, None))
-    remember((run, number), blob, op)
-    return len(blob)
+def warn_large(size: int, number: int, keys: int) -> None:
+    """Say so if what is written of a bucket in each micro-batch is much."""
+    if size > LARGE:
+        warnings.warn(
+            f"the state of bucket {number} with {keys} keys has {size >> 20} MB, which Spark writes whole in each "
+            "micro-batch: use longer slides or more buckets, forget silent keys (ttl=), or keep it in parts (state=)",
+            PerformanceWarning,
+            stacklevel=3,
+        )
+
+
+def warn_wide(slices: int, reason: str) -> None:
+    """Say before anything runs that windows have too many slices for a state that is, for a reason, written whole."""
+    if slices >= WIDE:
+        warnings.warn(
+            f"a window has {slices:,} slices, and the state of each key, some {slices >> 16} MB, is written whole in "
+            f"each micro-batch: use a longer slide, or have Spark keep it in parts ({reason})",
+            PerformanceWarning,
+            stacklevel=4,
+        )
 
 
 def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, KeyedOperator]:
@@ -88,26 +100,23 @@ def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, 
 
     Reads the state on this machine: for looking into it, not for large ones.
     """
-    if not _in_parts(spark, checkpoint):
-        rows = _stored(spark, checkpoint).select("value.groupState.*").collect()
-        return {row.bucket: _read(query, row.state) for row in rows}
+    rows, in_parts = _states(spark, checkpoint)
+    if not in_parts:
+        return {row.bucket: restored(query, row.state) for row in rows.collect()}
     blocks: dict[int, dict[Any, bytes]] = {}
-    for row in _stored(spark, checkpoint, "blocks").collect():
+    for row in spark.read.format("statestore").option("stateVarName", "blocks").load(checkpoint).collect():
         blocks.setdefault(row.key.bucket, {})[tuple(row.user_map_key)] = bytes(row.user_map_value.slices)
-    rows = _stored(spark, checkpoint, "header").select("value.*").collect()
-    return {row.bucket: _read(query, row.state, blocks.get(row.bucket, {})) for row in rows}
+    return {row.bucket: restored(query, row.state, blocks.get(row.bucket, {})) for row in rows.collect()}
 
 
 def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
     """Refuse, with the reason, a query that does not fit what a checkpoint holds, if there is one."""
     if not _exists(spark, f"{checkpoint}/state"):
         return
-    if _in_parts(spark, checkpoint):
-        for row in _stored(spark, checkpoint, "header").select("value.state").limit(1).collect():
-            KeyedOperator.check_parts(query, bytes(row.state))
-        return
-    for row in _stored(spark, checkpoint).select("value.groupState.state").limit(1).collect():
-        _read(query, row.state)
+    rows, in_parts = _states(spark, checkpoint)
+    check = KeyedOperator.check_parts if in_parts else restored
+    for row in rows.select("state").limit(1).collect():
+        check(query, bytes(row.state))
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
@@ -119,17 +128,10 @@ def _exists(spark: SparkSession, path: str) -> bool:
     return bool(place.getFileSystem(settings).exists(place))
 
 
-def _in_parts(spark: SparkSession, checkpoint: str) -> bool:
+def _states(spark: SparkSession, checkpoint: str) -> tuple[DataFrame, bool]:
+    """The rows of a checkpoint that hold the states of buckets, and whether these are in parts."""
     names = spark.read.format("state-metadata").load(checkpoint).select("operatorName").distinct().collect()
-    return any("transformWithState" in row.operatorName for row in names)
-
-
-def _stored(spark: SparkSession, checkpoint: str, variable: str | None = None) -> DataFrame:
     reader = spark.read.format("statestore")
-    return (reader if variable is None else reader.option("stateVarName", variable)).load(checkpoint)
-
-
-def _read(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -> KeyedOperator:
-    if blocks is None:
-        return KeyedOperator.restore(query, bytes(state), own_watermark="key", trusted=True)
-    return KeyedOperator.restore_parts(query, bytes(state), blocks, own_watermark="key", trusted=True)
+    if any("transformWithState" in row.operatorName for row in names):
+        return reader.option("stateVarName", "header").load(checkpoint).select("value.*"), True
+    return reader.load(checkpoint).select("value.groupState.*"), False

@@ -10,29 +10,27 @@ few calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.runtime.keyed import KeyedOperator
-from sash_spark.columns import arrow_schema
+from sash.spi import KeyedOperator
 from sash_spark.packing import PACKED, Pack, unpacked
-from sash_spark.paths import column, find, key_column
-from sash_spark.schema import checked
-from sash_spark.sizes import warn_wide
-from sash_spark.state import check_state, state_schema
+from sash_spark.paths import key_column, orders_of, read_columns
+from sash_spark.schema import arrow_schema, checked
+from sash_spark.state import check_state, state_schema, warn_wide
 from sash_spark.streaming_buckets import COUNTS, GIVEN, Bucket
 from sash_spark.streaming_parts import Parts, missing
 from sash_spark.timers import Clock
 from sash_spark.worker import check_python
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["BUCKETS", "aggregate_stream", "why_whole"]
+__all__ = ["BUCKETS", "aggregate_stream", "plan"]
 
 BUCKETS = 16
 """Of keys. Part of the checkpoint: a stream that goes on must have as many as when it began."""
@@ -62,9 +60,7 @@ def aggregate_stream(
     - ``metrics``: the name under which the progress of the stream has ``observedMetrics``: rows in and dropped, …
     """
     schema = checked(query, df.schema, types)
-    orders = [order] if isinstance(order, str) else list(order or ())
-    for name in orders:
-        find(df.schema, name)
+    orders = orders_of(df, order)
     if any(lane.order is None for lane in query.lanes) and not orders:
         raise ValueError(
             "the rows of a micro-batch have no order of their own: name the column that tells which came first with "
@@ -77,12 +73,14 @@ def aggregate_stream(
     plan = KeyedOperator(query, own_watermark="key").plan  # what cannot be run is refused here, what is slow is said
     if checkpoint is not None:
         check_state(df.sparkSession, checkpoint, query)
-    rows = clock.watermarked(df).select(*_sent(df, query, orders, buckets))
+    keys = [key_column(df, key) for key in query.keys]
+    bucket = F.pmod(F.hash(*keys), F.lit(buckets)) if keys else F.lit(0)
+    rows = clock.watermarked(df).select(bucket.alias("bucket"), *read_columns(df, query, orders))
     wire = arrow_schema(T.StructType(rows.schema.fields[1:]))
     packed = rows.mapInArrow(Pack(wire), PACKED).select("*", *clock.select()).groupBy("bucket")
     work = Bucket(query, schema, wire, clock)
     kept = state_schema(query, buckets)
-    reason = why_whole(df.sparkSession, state)
+    reason = _why_whole(df.sparkSession, state)
     if reason is None:
         mode = "None" if clock.time is None else "EventTime"
         given = packed.transformWithStateInPandas(Parts(work, kept), GIVEN, "append", mode)
@@ -93,7 +91,7 @@ def aggregate_stream(
     return unpacked(observed, schema, arrow_schema(schema))
 
 
-def why_whole(spark: SparkSession, state: str = "auto") -> str | None:
+def _why_whole(spark: SparkSession, state: str = "auto") -> str | None:
     """Why state is written whole; None: it is kept in parts."""
     if state not in ("auto", "parts", "whole"):
         raise ValueError(f"state must be 'auto', 'parts' or 'whole'; got {state!r}")
@@ -103,10 +101,10 @@ def why_whole(spark: SparkSession, state: str = "auto") -> str | None:
     return "state='whole' asks for it" if state == "whole" else reason
 
 
-def _sent(df: DataFrame, query: Query, orders: Sequence[str], buckets: int) -> Iterator[Column]:
-    """The bucket of a row's key; what the query reads, as c0, c1, …; what orders rows, as o0, o1, …"""
-    read = {name: key_column(df, name) if name in query.keys else column(df, name) for name in query.columns}
-    bucket = F.pmod(F.hash(*(read[key] for key in query.keys)), F.lit(buckets)) if query.keys else F.lit(0)
-    yield bucket.alias("bucket")
-    yield from (each.alias(f"c{i}") for i, each in enumerate(read.values() or [F.lit(True)]))
-    yield from (column(df, name).alias(f"o{i}") for i, name in enumerate(orders))
+def plan(df: DataFrame, query: Query, buckets: int = BUCKETS, state: str = "auto", **_: Any) -> list[str]:
+    """How Spark runs the query with these options, in words."""
+    keys = f"keys in {buckets} buckets" if query.keys else "one bucket, because there is no key"
+    reason = _why_whole(df.sparkSession, state)
+    whole = f"whole: a bucket's state is written in each micro-batch; {reason}"
+    store = "in parts: what has changed is written in each micro-batch" if reason is None else whole
+    return [f"spark      a stream: {keys}", f"store      {store}"]

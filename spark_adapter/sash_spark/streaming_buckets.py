@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -12,10 +13,10 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
-from sash.runtime.keyed import KeyedOperator, Outcomes
-from sash_spark.columns import Columns, array_of, arrow_schema
+from sash.spi import Columns, KeyedOperator
 from sash_spark.packing import in_order, pieces, rows_of
-from sash_spark.state import loaded, saved
+from sash_spark.schema import arrow_schema
+from sash_spark.state import kept, remember, restored, warn_large
 from sash_spark.timers import Clock
 from sash_spark.worker import settle
 
@@ -25,6 +26,7 @@ COUNTS = ("tuples_in", "results_out", "late_dropped", "late_corrected", "keys", 
 """What is told of each call, for the metrics."""
 GIVEN = T.StructType([T.StructField("rows", T.BinaryType()), *(T.StructField(name, T.LongType()) for name in COUNTS)])
 """What a stateful function gives: results as bytes, and counts."""
+Save = Callable[[KeyedOperator, int | None], int]
 
 
 class Bucket:
@@ -40,50 +42,69 @@ class Bucket:
         self._orders = wire.names[len(self._read) :]
         if not self._orders and query.orders:
             self._orders = [f"c{query.columns.index(query.orders[0])}"]
-        self._columns = Columns(query, schema)
-        self._keys = pa.schema([arrow_schema(schema).field(key) for key in query.keys])
+        self._columns = Columns(query, arrow_schema(schema))
 
-    def process(self, op: KeyedOperator, watermark: int, frames: Iterable[pd.DataFrame]) -> list[pa.RecordBatch]:
-        """The results of what is complete at Spark's watermark, in milliseconds, and of the rows that came."""
-        batches = []
+    def work(
+        self, number: int, watermark: int, frames: Iterable[pd.DataFrame], save: Save, state: Any, blocks: Any = None
+    ) -> pd.DataFrame:
+        """The results of what is complete at Spark's watermark, in milliseconds, and of the rows that came.
+
+        ``state`` are the bytes of the bucket's, None if there are none, and ``blocks`` reads those that belong to it.
+        ``save`` writes the operator and its timer, and says how many bytes these are. A row is a piece of the results,
+        the first one with the counts.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
-            if (now := self.clock.now(watermark)) is not None:
-                batches += self._batches(op.advance_outcomes(now))
-            rows = rows_of(frames, self.wire)
-            if len(rows):
-                taken = in_order(rows, self._orders).select(self._read)
-                batches += self._batches(op.process_outcomes(taken.rename_columns(self.query.columns or [""])))
-            self.clock.forget(op, watermark)
-        return batches
-
-    def _batches(self, outcomes: Outcomes) -> list[pa.RecordBatch]:
-        if not any(map(len, outcomes.lanes)):
-            return []
-        arrays = [array_of(outcomes.keys[field.name], field.type) for field in self._keys]
-        keys = pa.RecordBatch.from_arrays(arrays, schema=self._keys)
-        return [self._columns.batch(each, keys) for each in outcomes.lanes if len(each)]
-
-    def given(self, batches: list[pa.RecordBatch], op: KeyedOperator, before: dict[str, int], size: int) -> Any:
-        """What Spark is given: a row a piece of the results, the first one with the counts."""
+            if state is None:
+                op = KeyedOperator(self.query, own_watermark="key")
+            else:
+                op = kept((self.run, number), state) or restored(self.query, state, blocks and blocks())
+            before = op.metrics
+            batches = self._process(op, watermark, frames)
+        size = save(op, self.clock.timer(op, watermark))
         counts = {name: value - before[name] for name, value in op.metrics.items()}
         counts |= {"keys": op.keys, "state_bytes": size}
         rows: list[bytes | None] = [*pieces(batches)] or [None]
         more = [0] * (len(rows) - 1)
         return pd.DataFrame({"rows": rows} | {name: [counts[name], *more] for name in COUNTS})
 
+    def _process(self, op: KeyedOperator, watermark: int, frames: Iterable[pd.DataFrame]) -> list[pa.RecordBatch]:
+        batches = []
+        if (now := self.clock.now(watermark)) is not None:
+            batches += self._columns.batches(op.advance_outcomes(now))
+        rows = rows_of(frames, self.wire)
+        if len(rows):
+            taken = in_order(rows, self._orders).select(self._read)
+            outcomes = op.process_outcomes(taken.rename_columns(self.query.columns or [""]))
+            batches += self._columns.batches(outcomes)
+        self.clock.forget(op, watermark)
+        return batches
+
+    def remember(self, number: int, state: bytes, op: KeyedOperator) -> None:
+        """Keep the operator of a state that was written; say so if that is much for each micro-batch."""
+        remember((self.run, number), state, op)
+        warn_large(len(state), number, op.keys)
+
     def function(self) -> Callable[..., Iterator[pd.DataFrame]]:
         """What ``applyInPandasWithState`` calls for each bucket that has rows or whose timer is due."""
 
-        def work(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        def call(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
             settle()
-            (number,), watermark = key, state.getCurrentWatermarkMs() if self.clock.time is not None else 0
-            op = loaded(state, self.query, self.run, number)
-            before = op.metrics
-            batches = self.process(op, watermark, () if state.hasTimedOut else frames)
-            size = saved(state, op, self.run, number)
-            if (timer := self.clock.timer(op, watermark)) is not None:
-                state.setTimeoutTimestamp(timer)
-            yield self.given(batches, op, before, size)
+            watermark = state.getCurrentWatermarkMs() if self.clock.time is not None else 0
+            there = bytes(state.get[2]) if state.exists else None
+            rows = () if state.hasTimedOut else frames
+            yield self.work(key[0], watermark, rows, partial(self.save, state, key[0]), there)
 
-        return work
+        return call
+
+    def save(self, state: Any, number: int, op: KeyedOperator, timer: int | None) -> int:
+        """Put the operator's state where Spark takes it from; its size in bytes."""
+        if not op.keys:  # all were forgotten
+            state.remove()
+            return 0
+        blob = op.snapshot(trusted=True)
+        state.update((number, op.keys, blob, None, None, None, None))
+        if timer is not None:
+            state.setTimeoutTimestamp(timer)
+        self.remember(number, blob, op)
+        return len(blob)

@@ -6,17 +6,13 @@ state store and a newer protobuf than PyFlink allows: where that is missing, see
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
-from sash import PerformanceWarning
-from sash.runtime.keyed import KeyedOperator
-from sash_spark.sizes import warn_large
-from sash_spark.state import kept, remember
+from sash.spi import KeyedOperator
 from sash_spark.streaming_buckets import Bucket
 from sash_spark.worker import settle
 
@@ -76,35 +72,29 @@ class Parts(StatefulProcessor):
     def close(self) -> None:
         """Spark's: a micro-batch is over."""
 
-    def _work(self, number: int, rows: Iterable[pd.DataFrame], times: Any) -> Any:
-        bucket, clock = self.bucket, self.bucket.clock
-        watermark = times.getCurrentWatermarkInMs() if clock.time is not None else 0
+    def _work(self, number: int, rows: Iterable[pd.DataFrame], times: Any) -> pd.DataFrame:
+        watermark = times.getCurrentWatermarkInMs() if self.bucket.clock.time is not None else 0
         there = self._header.get()
-        op = self._loaded(number, there)
-        before = op.metrics
-        batches = bucket.process(op, watermark, rows)
-        timer = clock.timer(op, watermark)
-        size = self._saved(number, op, timer)
-        was = None if there is None else there[-1]
-        if timer != was:
-            if was is not None and was >= watermark:  # else it is due, and Spark itself deletes it
-                self._handle.deleteTimer(was)
-            if timer is not None:
-                self._handle.registerTimer(timer)
-        return bucket.given(batches, op, before, size)
 
-    def _loaded(self, number: int, there: Any) -> KeyedOperator:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
-            if there is None:
-                return KeyedOperator(self.bucket.query, own_watermark="key")
-            header = bytes(there[2])
-            if (op := kept((self.bucket.run, number), header)) is not None:
-                return op
-            blocks: Any = {tuple(name): bytes(value[0]) for name, value in self._blocks.iterator()}
-            return KeyedOperator.restore_parts(self.bucket.query, header, blocks, own_watermark="key", trusted=True)
+        def save(op: KeyedOperator, timer: int | None) -> int:
+            self._set_timer(None if there is None else there[-1], timer, watermark)
+            return self._save(number, op, timer)
 
-    def _saved(self, number: int, op: KeyedOperator, timer: int | None) -> int:
+        header = None if there is None else bytes(there[2])
+        return self.bucket.work(number, watermark, rows, save, header, self._stored_blocks)
+
+    def _stored_blocks(self) -> dict[Any, bytes]:
+        return {tuple(name): bytes(value[0]) for name, value in self._blocks.iterator()}
+
+    def _set_timer(self, before: int | None, timer: int | None, watermark: int) -> None:
+        if timer == before:
+            return
+        if before is not None and before >= watermark:  # else it is due, and Spark itself deletes it
+            self._handle.deleteTimer(before)
+        if timer is not None:
+            self._handle.registerTimer(timer)
+
+    def _save(self, number: int, op: KeyedOperator, timer: int | None) -> int:
         """Write what is new; how many bytes that is."""
         header, written, deleted = op.snapshot_parts(trusted=True)
         for name in deleted:
@@ -115,6 +105,5 @@ class Parts(StatefulProcessor):
         for name, block in written.items():
             self._blocks.updateValue(name, (block,))
         self._header.update((number, op.keys, header, None, None, None, None, timer))
-        remember((self.bucket.run, number), header, op)
-        warn_large(len(header), number, op.keys)
+        self.bucket.remember(number, header, op)
         return len(header) + sum(map(len, written.values()))

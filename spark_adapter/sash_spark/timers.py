@@ -11,18 +11,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.values.durations import nanoseconds
+from sash.spi import KeyedOperator, milliseconds, moment, nanoseconds
 from sash_spark.paths import column, find
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-    from sash.runtime.keyed import KeyedOperator
 
 __all__ = ["Clock"]
 
@@ -80,45 +77,33 @@ class Clock:
         """The DataFrame with a watermark."""
         if self.time is None or self.given:
             return df
-        moment = column(df, self.time)
+        event = column(df, self.time)
         if not self.zoned:  # Spark's watermarks have a zone: be it UTC, whatever the session's is
-            moment = F.concat(moment.cast("timestamp_ntz").cast("string"), F.lit("Z")).cast("timestamp")
+            event = F.concat(event.cast("timestamp_ntz").cast("string"), F.lit("Z")).cast("timestamp")
         name, taken = _EVENT, {name.lower() for name in df.columns}
         while name in taken:
             name += "_"
-        return df.withColumn(name, moment).withWatermark(name, f"{self.delay} milliseconds")
+        return df.withColumn(name, event).withWatermark(name, f"{self.delay} milliseconds")
 
     def select(self) -> list[Column]:
         """The column by which Spark finds rows late: none of them is."""
         return [] if self.time is None else [F.lit(_NEVER).alias(_LATE, metadata={_DELAY: self.delay})]
 
-    def now(self, milliseconds: int) -> Any:
+    def now(self, watermark: int) -> Any:
         """Spark's watermark as the operator takes it; None: there is none yet."""
-        return None if self.time is None or milliseconds <= 0 else {self.time: self._moment(milliseconds)}
+        return None if self.time is None or watermark <= 0 else {self.time: moment(watermark, self.zoned)}
 
-    def _moment(self, milliseconds: int) -> Any:
-        return datetime(1970, 1, 1, tzinfo=UTC if self.zoned else None) + timedelta(milliseconds=milliseconds)
-
-    def forget(self, op: KeyedOperator, milliseconds: int) -> None:
+    def forget(self, op: KeyedOperator, watermark: int) -> None:
         """Forget keys that have been silent for too long at this watermark."""
-        if self.ttl is not None and self.now(milliseconds) is not None:
-            op.forget_silent(self._moment(milliseconds - self.ttl))
+        if self.ttl is not None and self.now(watermark) is not None:
+            op.forget_silent(moment(watermark - self.ttl, self.zoned))
 
-    def timer(self, op: KeyedOperator, milliseconds: int) -> int | None:
+    def timer(self, op: KeyedOperator, watermark: int) -> int | None:
         """When Spark is to call: when the next window may be complete, or a key may have been silent for too long."""
         if self.time is None or not op.keys:
             return None
         at = op.next_timer()
         # Spark calls when its watermark is beyond the timer, windows are complete when it is at their end.
-        timers = [] if at is None else [0 if isinstance(at, float) else _milliseconds(at) - 1]
-        timers += [] if self.ttl is None else [milliseconds + self.ttl]
-        return max(min(timers), milliseconds, 1) if timers else None
-
-
-def _milliseconds(at: Any) -> int:
-    """Since 1970, rounded up."""
-    if isinstance(at, np.datetime64):
-        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
-    if not isinstance(at, datetime):
-        at = datetime(at.year, at.month, at.day)
-    return int(-(-(at - datetime(1970, 1, 1, tzinfo=at.tzinfo)) // timedelta(milliseconds=1)))
+        timers = [] if at is None else [0 if isinstance(at, float) else milliseconds(at) - 1]
+        timers += [] if self.ttl is None else [watermark + self.ttl]
+        return max(min(timers), watermark, 1) if timers else None

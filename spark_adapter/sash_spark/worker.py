@@ -10,7 +10,7 @@ import warnings
 import zipimport
 from typing import TYPE_CHECKING
 
-from sash.values.allocator import keep_freed_memory
+from sash.spi import keep_freed_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

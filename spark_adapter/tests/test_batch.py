@@ -243,9 +243,8 @@ def test_sessions_as_spark_has_them(frame: DataFrame) -> None:
 
 def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
     """A worker never holds more rows than one batch of ours and one of Spark's."""
-    from sash_spark.batch import Worker
+    from sash_spark.batch import Worker, in_order
     from sash_spark.schema import checked
-    from sash_spark.sorting import in_order
 
     numbers = spark.range(40_000).select(F.lit("huge").alias("plug"), F.col("id").alias("seq"), F.col("id") % 97)
     frame = numbers.withColumnRenamed("(id % 97)", "load")
@@ -285,9 +284,8 @@ def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
 
 def test_a_hundred_thousand_small_keys_share_few_calls(spark: SparkSession) -> None:
     """What Python does for each key would show in the number of batches of results."""
-    from sash_spark.batch import Worker
+    from sash_spark.batch import Worker, in_order
     from sash_spark.schema import checked
-    from sash_spark.sorting import in_order
 
     keys = 100_000
     frame = spark.range(3 * keys).select((F.col("id") % keys).alias("plug"), "id", (F.col("id") % 7).alias("load"))

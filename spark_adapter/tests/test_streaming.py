@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 import sash
 import sash_spark
-from sash.runtime.keyed import KeyedOperator
-from sash.state.envelope import StateError
-from sash_spark import sizes, state
+from sash import StateError
+from sash.spi import KeyedOperator
+from sash_spark import state
 from sash_spark.state import read_state
 
 if TYPE_CHECKING:
@@ -245,11 +245,8 @@ def test_processing_time_triggers_and_foreach_batch(stream_of: Callable[..., Any
 
 
 def test_a_large_state_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    class State:
-        def update(self, value: Any) -> None: ...
-
-    monkeypatch.setattr(sizes, "LARGE", 10)
+    monkeypatch.setattr(state, "LARGE", 10)
     op = KeyedOperator(TIMED)
     op.process_batch({"k": ["a"], "ts": [at(1)], "x": [1.0], "n": [1]})
     with pytest.warns(sash.PerformanceWarning, match="the state of bucket 3 with 1 keys has 0 MB"):
-        assert state.saved(State(), op, "run", 3) > 10
+        state.warn_large(len(op.snapshot()), 3, op.keys)

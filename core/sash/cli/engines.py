@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from sash.cli.errors import UsageError
-from sash.cli.files import Source
+from sash.cli.files import Source, arrow
 from sash.query import Query
 
-__all__ = ["Engine", "Job", "Tally", "engine", "engines"]
+__all__ = ["Engine", "Job", "Tally", "engine", "engines", "results_of"]
 
 
 @dataclass
@@ -65,3 +66,16 @@ def engine(name: str) -> Engine:
     except ModuleNotFoundError as error:
         raise UsageError(f"engine {name!r} needs {error.name}: pip install 'sash[{name}]'") from None
     return loaded
+
+
+def results_of(run: Engine, query: Query, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The results of a query over columns in the order of arrival, by an engine; keys come in any order."""
+    pa = arrow()
+    from pyarrow import parquet  # type: ignore[import-untyped]
+
+    with tempfile.TemporaryDirectory(prefix="sash-") as folder:
+        path = Path(folder) / "columns.parquet"
+        parquet.write_table(pa.table(dict(columns)), path)
+        tables = list(run(Job(query, Source.of(path), scratch=Path(folder))))
+    results: dict[str, list[Any]] = pa.concat_tables(tables).to_pydict()
+    return results

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-__all__ = ["DATA", "OK", "USAGE", "DataError", "UsageError", "sentence"]
+import re
+from collections.abc import Iterable
+
+__all__ = ["DATA", "OK", "USAGE", "DataError", "UsageError", "root_cause", "sentence"]
 
 OK, DATA, USAGE = 0, 1, 2
 """Exit codes: success, bad data, invalid usage."""
@@ -27,3 +30,20 @@ def sentence(error: BaseException) -> str:
         text = str(error)
     line = " ".join(text.split()) or type(error).__name__
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def root_cause(texts: Iterable[str]) -> str:
+    """The sentence that tells most, of the messages of an engine's error and of its causes, with or without traces.
+
+    >>> root_cause(["Could not execute", "[Internal error, <Exception on server side:\\na.B: no\\n\\tat a.B.c(B:1)\\n"
+    ...             "Caused by: java.io.IOException: no room\\n\\t... 3 more\\n\\nEnd of exception on server side>]"])
+    'no room'
+    >>> root_cause(["Job aborted", "Traceback:\\n  File x\\nValueError: column 'load', row 3: too large"])
+    "column 'load', row 3: too large"
+    """
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    told = [line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line]
+    ours = [line for line in told if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
+    if ours:
+        return ours[-1].partition(": ")[2]
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", told[-1]) if told else "it does not say why"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -14,6 +14,9 @@ from sash.query import Query
 from sash.runtime.window_bounds import POSITION
 from sash.values.epochs import numbers_of
 from sash.windows import Last
+
+if TYPE_CHECKING:
+    from sash.runtime.keyed import Outcomes
 
 __all__ = ["Columns", "array_of"]
 
@@ -28,6 +31,16 @@ class Columns:
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         self._query = query
         self._schema = schema
+
+    def batches(self, outcomes: Outcomes) -> list[pa.RecordBatch]:
+        """A batch for each lane that has results. O(results)."""
+        lanes = [outcome for outcome in outcomes.lanes if len(outcome)]
+        if not lanes:
+            return []
+        fields = [self._schema.field(key) for key in self._query.keys]
+        arrays = [array_of(outcomes.keys[field.name], field.type) for field in fields]
+        keys = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+        return [self.batch(outcome, keys) for outcome in lanes]
 
     def batch(self, outcome: Outcome, keys: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of results; their ``codes`` are rows of ``keys``. O(results)."""

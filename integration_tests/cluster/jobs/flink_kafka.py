@@ -46,7 +46,7 @@ t_env.execute_sql(
 )
 readable = "plug IS NOT NULL AND `load` IS NOT NULL"
 stream = t_env.to_data_stream(t_env.sql_query(f"SELECT plug, ts, `load`, moment FROM source WHERE {readable}"))
-sys.modules["sash_flink.ways"].PackedFunction = Touchy  # type: ignore[attr-defined]
+sys.modules["sash_flink.aggregate"].PackedFunction = Touchy  # type: ignore[attr-defined]
 results = sash_flink.aggregate(stream, QUERY, latency="50ms", uid="sash")
 t_env.create_temporary_view("results", results)
 t_env.create_temporary_view("rejected", results.get_side_output(sash_flink.REJECTED))

@@ -10,7 +10,7 @@ from pyflink.datastream import DataStream, KeyedProcessFunction
 from pyflink.util.java_utils import to_jarray
 
 from sash_flink import pipeline
-from sash_flink.jar import jvm
+from sash_flink.pipeline import jvm
 from sash_flink.source import Source
 
 __all__ = ["identity_stream", "plain_stream"]

@@ -67,19 +67,19 @@ class Timed(WindowOperatorFunction):
         self.seconds: list[tuple[float, float]] = []
         super().open(runtime_context)
 
-    def taken(self, live: Any, records: Any) -> list[Any]:
+    def take(self, live: Any, records: Any) -> list[Any]:
         """Take a record, and look at the clocks."""
         wall, own, waited = perf_counter(), thread_time(), WAITING.seconds
-        results = super().taken(live, records)
+        results = super().take(live, records)
         own = thread_time() - own + WAITING.seconds - waited
         self.seconds.append((perf_counter() - wall, own))
         return results
 
-    def advanced(self, live: Any, watermark: int) -> list[Any]:
+    def advance(self, live: Any, watermark: int) -> list[Any]:
         """Go on in time; at the end write what was seen: of the only key."""
         if watermark == END:
             np.save(self.path, np.array(self.seconds))
-        return super().advanced(live, watermark)
+        return super().advance(live, watermark)
 
 
 def timed_stream(stream: DataStream, aggregation: sash.Aggregation, n: int, algorithm: str, path: Path) -> DataStream:

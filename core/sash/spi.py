@@ -1,0 +1,109 @@
+"""What an adapter may use of the core besides :mod:`sash` itself: the service provider interface.
+
+An adapter brings an engine's rows to an operator and its results back. It imports ``sash`` and this module, nothing
+else of the core; ``make map`` and a test hold that. Names of this module may change with any release.
+
+Streams
+    :class:`KeyedOperator` takes batches of many keys and emits :class:`Outcomes`; :class:`KeyOperator` takes the rows
+    of a single key.
+Sorted batches
+    :class:`SortedBatches` takes record batches of rows that are sorted by key and emits record batches of results;
+    :func:`gathered` are such batches with enough rows each.
+Results
+    :func:`result_columns` are the columns (:class:`Column`) of a query's results in Arrow's types, as far as an engine
+    has them (:class:`EngineTypes`). :class:`Columns` writes outcomes as record batches. The bounds of a window are
+    values of the column that :func:`ends_in` names, or a :data:`POSITION`.
+Queries, times, state
+    :func:`parse_query` and :class:`QueryImportError`; :func:`nanoseconds` of a duration and :data:`STEPS` of units;
+    :func:`milliseconds` of a time and the :func:`moment` that they are, up to the :data:`FARTHEST`; the
+    :func:`fingerprint` of a query, a :class:`Fingerprint`, and :func:`dumps`, which writes plain values as bytes.
+Workers
+    :func:`keep_freed_memory`; :func:`hold_pool`, :func:`release_pool` and :data:`WAITING` of the threads that compute
+    ``lcs``.
+Users
+    :func:`near` suggests the name that a user may have meant. On the command line an engine is a function of a
+    :class:`Job`, whose :class:`Source` are files, :func:`in_micros` if that is all the engine's times can hold; it
+    raises :class:`DataError`, with the :func:`root_cause` of an engine's error, and :class:`UsageError`.
+
+The command line is imported when it is first used, since workers do without it.
+
+>>> from sash import spi
+>>> spi.nanoseconds("2s")
+2000000000
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
+from sash.query.file import QueryImportError, parse_query
+from sash.query.import_paths import near
+from sash.runtime.arrow_output import Columns
+from sash.runtime.keyed import KeyedOperator, Outcomes
+from sash.runtime.operator import KeyOperator
+from sash.runtime.result_columns import Column, EngineTypes, result_columns
+from sash.runtime.sorted_batches import SortedBatches, gathered
+from sash.runtime.window_bounds import POSITION, ends_in
+from sash.state.fingerprint import Fingerprint, fingerprint
+from sash.state.untagged import dumps
+from sash.values.allocator import keep_freed_memory
+from sash.values.durations import nanoseconds
+from sash.values.milliseconds import FARTHEST, milliseconds, moment
+from sash.values.timestamps import STEPS
+
+if TYPE_CHECKING:
+    from sash.cli.engines import Job
+    from sash.cli.errors import DataError, UsageError, root_cause
+    from sash.cli.files import Source, in_micros
+
+__all__ = [
+    "FARTHEST",
+    "POSITION",
+    "STEPS",
+    "WAITING",
+    "Column",
+    "Columns",
+    "DataError",
+    "EngineTypes",
+    "Fingerprint",
+    "Job",
+    "KeyOperator",
+    "KeyedOperator",
+    "Outcomes",
+    "QueryImportError",
+    "SortedBatches",
+    "Source",
+    "UsageError",
+    "dumps",
+    "ends_in",
+    "fingerprint",
+    "gathered",
+    "hold_pool",
+    "in_micros",
+    "keep_freed_memory",
+    "milliseconds",
+    "moment",
+    "nanoseconds",
+    "near",
+    "parse_query",
+    "release_pool",
+    "result_columns",
+    "root_cause",
+]
+
+_COMMAND_LINE = {
+    "DataError": "sash.cli.errors",
+    "Job": "sash.cli.engines",
+    "Source": "sash.cli.files",
+    "UsageError": "sash.cli.errors",
+    "in_micros": "sash.cli.files",
+    "root_cause": "sash.cli.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _COMMAND_LINE:
+        return getattr(import_module(_COMMAND_LINE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,69 @@
+"""What the source must come to: figures, their limits, and which of them ``make lint`` enforces already."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from codemap import counts
+from codemap.layers import ADAPTERS, CORE, imports, violations
+from codemap.visits import visits
+
+__all__ = ["LIMITS", "Limit"]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A figure of the source, a number or the places that it counts, and the most that it may be."""
+
+    name: str
+    most: int
+    figure: Callable[[], int | list[str]]
+    enforced: bool = False
+    """Whether ``make lint`` fails above the limit. Switch it on as soon as the limit holds."""
+
+
+def _top_level() -> list[str]:
+    return [path.name for path in counts.modules() if path.parent == CORE]
+
+
+def _largest_folder() -> list[str]:
+    """The modules of the folder that has most, those in folders below it not counted."""
+    by_folder: dict[Path, list[str]] = {}
+    for path in counts.modules():
+        by_folder.setdefault(path.parent, []).append(path.relative_to(CORE).as_posix())
+    return max(by_folder.values(), key=len)
+
+
+def _lines(*folders: Path) -> int:
+    paths = (path for folder in folders for path in counts.modules(folder))
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def _visited(what: str) -> list[str]:
+    if not _VISITS:
+        _VISITS.update(visits())
+    return _VISITS[what]
+
+
+_VISITS: dict[str, list[str]] = {}
+
+LIMITS = [
+    Limit("imports that break the layers", 0, lambda: list(map(str, violations(imports()))), enforced=True),
+    Limit("internal modules that adapters import", 1, counts.adapter_imports, enforced=True),
+    Limit("modules of the core", 150, lambda: len(counts.modules())),
+    Limit("modules at its top level", 3, _top_level),
+    Limit("modules in its largest folder", 20, _largest_folder, enforced=True),
+    Limit("lines of the core", 21_500, partial(_lines, CORE)),
+    Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), enforced=True),
+    Limit("isinstance on windows, watches, rules, stores", 8, counts.type_tests),
+    Limit("lane drivers", 1, counts.lane_drivers),
+    Limit("writers of state", 1, counts.state_writers),
+    Limit("copies of csa–lcs", 3, counts.csa_lcs_copies),
+    Limit("files visited by a quiet row", 5, partial(_visited, "quiet row")),
+    Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row")),
+    Limit("files visited by a batch", 16, partial(_visited, "batch")),
+]
+"""The table. Those that trace a run take some seconds."""
