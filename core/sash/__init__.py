@@ -51,7 +51,7 @@ from sash.runtime.rolling import Rolling, rolling, rolling_by
 from sash.runtime.run import run
 from sash.state.lane_bytes import StateError
 from sash.values.errors import PerformanceWarning
-from sash.windows import last, punctuated, session, sliding, tumbling, window_while
+from sash.windows import cumulative, last, punctuated, session, sliding, tumbling, window_while
 
 __version__ = "0.1.1"
 
@@ -93,6 +93,7 @@ __all__ = [
     "aggregation",
     "aggregators",
     "check_laws",
+    "cumulative",
     "dump_query",
     "explain",
     "last",

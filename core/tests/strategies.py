@@ -102,6 +102,13 @@ def time_windows(draw: st.DrawFn, numbers: st.SearchStrategy[Any] = WHOLE) -> Wi
     return sash.sliding(r, s, offset=draw(st.one_of(st.just(0), numbers)), on="ts")
 
 
+@st.composite
+def cumulatives(draw: st.DrawFn, numbers: st.SearchStrategy[Any] = WHOLE) -> Window:
+    """Of one step or several; steps that are no binary fractions divide their multiples but for rounding."""
+    step, steps = draw(numbers), draw(st.integers(1, 5))
+    return sash.cumulative(step * steps, step=step, offset=draw(st.one_of(st.just(0), numbers)), on="ts")
+
+
 def sessions(numbers: st.SearchStrategy[Any] = WHOLE) -> st.SearchStrategy[Window]:
     return st.builds(lambda gap: sash.session(gap, on="ts"), numbers)
 
@@ -121,6 +128,7 @@ def ordered_windows(numbers: st.SearchStrategy[Any] = WHOLE) -> st.SearchStrateg
         time_windows(numbers),
         count_windows(),
         sessions(numbers),
+        cumulatives(numbers),
         PUNCTUATED,
         lasts(numbers),
         st.sampled_from([Growing("ts"), GrowingCounts(), Lookback()]),

@@ -12,9 +12,10 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.engine.decisions import Class, Removal, class_of, decide
+from sash.engine.decisions import Removal, decide
 from sash.state.lane_bytes import Snapshot
 from sash.testing import Counted
+from sash.windows import ContextClass
 
 ROWS = [{"ts": i, "x": i % 7} for i in range(500)]
 
@@ -99,17 +100,17 @@ def test_tuples_are_kept_only_when_they_must_be(options: dict[str, Any], kept: b
 
 
 def test_classes_of_windows_and_ways_to_remove() -> None:
-    assert class_of(sash.tumbling(5, on="ts"), arrival=False) is Class.CF
-    assert class_of(sash.tumbling(5), arrival=True) is Class.CF
-    assert class_of(sash.tumbling(5), arrival=False) is Class.FCF
-    assert class_of(sash.session(5, on="ts"), arrival=False) is Class.FCF
-    assert class_of(sash.last(5, every=1, on="ts"), arrival=False) is Class.FCA
+    assert sash.tumbling(5, on="ts").context_class(arrival=False) is ContextClass.CF
+    assert sash.tumbling(5).context_class(arrival=True) is ContextClass.CF
+    assert sash.tumbling(5).context_class(arrival=False) is ContextClass.FCF
+    assert sash.session(5, on="ts").context_class(arrival=False) is ContextClass.FCF
+    assert sash.last(5, every=1, on="ts").context_class(arrival=False) is ContextClass.FCA
     aggregates = {"sum": sash.Sum("x"), "max": sash.Max("x"), "all": sash.Collect("x")}
     query = asked(windows=sash.sliding(5), aggregates=aggregates, allowed_lateness=5)
     decisions = decide(query, query.lanes[0])
-    assert decisions.removal == (Removal.INVERT, Removal.RECOMPUTE, Removal.RECOMPUTE) and not decisions.splits
+    assert decisions.removal == (Removal.INVERT, Removal.RECOMPUTE, Removal.RECOMPUTE)
     punctuated = asked(windows=sash.punctuated("x"), watermark_delay=1)
-    assert decide(punctuated, punctuated.lanes[0]).splits
+    assert "depend on tuples that may come out of order" in decide(punctuated, punctuated.lanes[0]).why
 
 
 def _frames() -> dict[str, Any]:

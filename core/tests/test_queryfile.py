@@ -286,7 +286,7 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
             'type = "sliding"',
             "",
             3,
-            "expected type: one of sliding, tumbling, session, last, punctuated, while, or a path",
+            "expected type: one of sliding, tumbling, cumulative, session, last, punctuated, while, or a path",
         ),
         ('type = "sliding"', 'type = "slidng"', 4, "unknown type 'slidng'; did you mean 'sliding'"),
         ('type = "sliding"', 'type = "hopping!"', 4, "unknown type 'hopping!'; expected one of sliding, tumbling"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import sash
 from inside import row_lane
-from sash.engine.rows.count_fast_path import Steady
+from sash.engine.rows.count_fast_path import CountFastPath
 from sash.testing import Counted, Failing, count_windows, naive
 
 SHAPES = [(1, 1), (2, 1), (7, 1), (64, 1), (3, 3), (4, 2), (12, 3), (100, 4)]
@@ -45,7 +45,7 @@ def the_other_way(monkeypatch: pytest.MonkeyPatch) -> Callable[..., sash.Operato
 
     def other(*args: Any, **options: Any) -> sash.Operator:
         with monkeypatch.context() as patch:
-            patch.setattr(Steady, "of", staticmethod(lambda lane: None))
+            patch.setattr(CountFastPath, "of", staticmethod(lambda lane: None))
             op = made(*args, **options)
             op.warm_up()
         return op

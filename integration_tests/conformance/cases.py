@@ -249,6 +249,8 @@ CASES = [
     case("time-late-many-open", sash.tumbling("1s"), range(150), watermark_delay="120s", allowed_lateness="5s"),
     case("session-beside", {"session": sash.session("5s"), "each": sash.tumbling("1s")}, range(150)),
     case("time-too-late", sash.tumbling("10s"), LATE, watermark_delay="2s"),
+    case("cumulative", sash.cumulative("12s", step="4s", offset="1s"), DISORDER, ORDERED, watermark_delay="3s"),
+    case("cumulative-late", sash.cumulative("15s", step="5s"), LATE, SUMS | ORDERED, allowed_lateness="12s"),
     numbered("numbers-of-seconds", "s", "long", sash.sliding("10s", "4s"), DISORDER, watermark_delay="3s"),
     numbered("numbers-of-milliseconds", "ms", "long", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
     numbered("numbers-of-microseconds", "us", "long", sash.session("5s"), DISORDER, watermark_delay="3500ms"),

@@ -12,7 +12,8 @@
 
 One thing is done better than the trees ask: a tuple that must be kept because of disorder waits, outside of any slice,
 until the watermark has reached it. Then its place is settled, it is sliced in order, and unless results can still be
-corrected (``allowed_lateness``) it is dropped. So slices hold tuples only for as long as they are late.
+corrected (``allowed_lateness``) it is dropped. So slices hold tuples only for as long as they are late, and only those
+that hold their tuples are split (figure 5).
 """
 
 from __future__ import annotations
@@ -24,17 +25,9 @@ from enum import Enum
 from sash.aggregations.base import Aggregation
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.windows import ContextAware, ContextFree, Last, Punctuated, Session, While, Window
+from sash.windows import ContextClass, Window
 
-__all__ = ["Class", "Decisions", "Removal", "class_of", "decide", "on_counts", "unsupported"]
-
-
-class Class(Enum):
-    """How much of the stream a window's edges depend on."""
-
-    CF = "context free"
-    FCF = "forward context free"
-    FCA = "forward context aware"
+__all__ = ["Decisions", "Removal", "decide", "unsupported"]
 
 
 class Removal(Enum):
@@ -43,22 +36,6 @@ class Removal(Enum):
     NEVER = "never"
     INVERT = "by invert"
     RECOMPUTE = "by recomputing the slice"
-
-
-def on_counts(window: Window) -> bool:
-    """Whether a window's edges are positions: then a late tuple shifts all that follow it."""
-    return isinstance(window, Last) or (isinstance(window, ContextFree) and window.measure == "count")
-
-
-def class_of(window: Window, arrival: bool) -> Class:
-    """The class of a window; ``arrival``: in the order of arrival, where a count is as good as a time."""
-    if isinstance(window, Last) or (isinstance(window, ContextAware) and window.forward):
-        return Class.FCA
-    if isinstance(window, While):
-        return Class.FCF
-    if isinstance(window, ContextFree) and (arrival or window.measure == "time"):
-        return Class.CF
-    return Class.FCF
 
 
 @dataclass(frozen=True)
@@ -70,8 +47,6 @@ class Decisions:
     keeps: bool
     """Figure 4: tuples are kept, at least until they are settled."""
     why: str
-    splits: bool
-    """Figure 5."""
     removal: tuple[Removal, ...]
     """Figure 6, for each aggregate."""
     forward: bool
@@ -95,14 +70,13 @@ def decide(query: Query, lane: Lane, own_watermark: bool = True) -> Decisions:
     windows = [query.named[name] for name in lane.names]
     arrival = lane.order is None
     in_order = arrival or (own_watermark and not lane.delay and not lane.lateness)
-    forward = any(class_of(window, arrival) is Class.FCA for window in windows)
-    keeps, why = _keeps(in_order, forward, windows, query.aggregates.values(), arrival)
-    shifts = not in_order and any(map(on_counts, windows))
+    forward = any(window.context_class(arrival) is ContextClass.FCA for window in windows)
+    keeps, why = _keeps(in_order, forward, windows, query.aggregates.values())
+    shifts = not in_order and any(window.edges_are_positions for window in windows)
     return Decisions(
         in_order,
         keeps,
         why,
-        forward if in_order else any(map(_context_aware, windows)),
         tuple(_removal(aggregation, shifts) for aggregation in query.aggregates.values()),
         forward,
         bool(lane.lateness),
@@ -110,7 +84,7 @@ def decide(query: Query, lane: Lane, own_watermark: bool = True) -> Decisions:
 
 
 def _keeps(
-    in_order: bool, forward: bool, windows: list[Window], aggregations: Iterable[Aggregation], arrival: bool
+    in_order: bool, forward: bool, windows: list[Window], aggregations: Iterable[Aggregation]
 ) -> tuple[bool, str]:
     """Figure 4."""
     if forward:
@@ -121,15 +95,11 @@ def _keeps(
         if not aggregation.commutative:
             return True, f"{aggregation!r} is not commutative, and tuples may come out of order"
     for window in windows:
-        if _context_aware(window):
+        if window.follows_tuples:
             return True, f"the edges of {window} depend on tuples that may come out of order"
-        if on_counts(window):
+        if window.edges_are_positions:
             return True, f"{window} counts tuples that may come out of order"
     return False, "context free windows or sessions, and all aggregates are commutative"
-
-
-def _context_aware(window: Window) -> bool:
-    return isinstance(window, ContextAware | Last) and not isinstance(window, Session)
 
 
 def _removal(aggregation: Aggregation, shifts: bool) -> Removal:
@@ -145,10 +115,5 @@ def unsupported(query: Query, lane: Lane) -> str | None:
         return "results can be corrected (allowed_lateness)"
     if query.algorithm.lower() not in ("auto", "sba", "pba"):
         return f"algorithm {query.algorithm!r} runs row by row"
-    for name in lane.names:
-        window = query.named[name]
-        if isinstance(window, While):
-            return f"{window}, which is asked at each tuple"
-        if isinstance(window, ContextAware) and not isinstance(window, Punctuated):
-            return f"{window} is told of each tuple"
-    return None
+    reasons = (query.named[name].rows_only_reason() for name in lane.names)
+    return next((reason for reason in reasons if reason is not None), None)

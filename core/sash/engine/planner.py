@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from sash import aggregators
 from sash.aggregations.base import Kind
 from sash.aggregators import AMTA, FIFO, PBA, FifoAggregator
 from sash.aggregators.chunk_size import optimal_chunk
 from sash.aggregators.thread_pool import shared_pool
-from sash.engine.decisions import Decisions, Removal, class_of, decide, unsupported
+from sash.engine.decisions import Decisions, Removal, decide, unsupported
 from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy, Queues, Store, half_or_less
 from sash.engine.rows.bundle import Bundle
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
-from sash.windows import CountWindow, TimeWindow, While, Window
+from sash.windows import Window
 
 __all__ = ["LanePlan", "Plan", "explain", "plan"]
 
@@ -79,7 +78,7 @@ def _plan_lane(query: Query, lane: Lane, own_watermark: bool) -> LanePlan:
             f"algorithm must be 'auto' or one of {', '.join(map(repr, _NAMES[1:]))}; got {query.algorithm!r}"
         )
     bundle = Bundle(query)
-    if policies := [query.named[each] for each in lane.names if isinstance(query.named[each], While)]:
+    if policies := [query.named[each] for each in lane.names if query.named[each].required_algorithm]:
         if name not in ("auto", "amta"):
             raise ValueError(f"algorithm {query.algorithm!r} cannot be used here: {policies[0]}, which AMTA finds out")
         if len(policies) == len(lane.names):
@@ -140,24 +139,13 @@ def optimal_chunk_of(slices: int) -> int:
 
 def _expected(query: Query, lane: Lane) -> list[int]:
     """How many slices windows will have, where that is sure before the first is complete."""
-    window = query.named[lane.names[0]]
-    if len(lane.names) > 1 or not isinstance(window, CountWindow) or window.range % window.slide:
-        return []
-    return [window.range // window.slide]
+    slices = query.named[lane.names[0]].exact_slices
+    return [] if len(lane.names) > 1 or slices is None else [slices]
 
 
 def _longest(query: Query, lane: Lane) -> int:
     """The slices of the longest window of a fixed length; 0 if there is none."""
-    return max((_slices(query.named[name]) or 0 for name in lane.names), default=0)
-
-
-def _slices(window: Window) -> int | None:
-    """How many slices a window covers, if that is fixed."""
-    if isinstance(window, CountWindow):
-        return window.range // window.slide
-    if isinstance(window, TimeWindow):
-        return int(window.numbers[0] // window.numbers[1])
-    return None
+    return max((query.named[name].slices_a_window or 0 for name in lane.names), default=0)
 
 
 def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
@@ -167,29 +155,19 @@ def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
         yield f"in the order of {lane.order or 'arrival'}"
     for name, window in list(windows.items())[:5]:
         named = "" if name is None else f"{name}: "
-        yield f"windows    {named}{window}; {class_of(window, lane.order is None).value}{_measure(window)}"
+        yield f"windows    {named}{window.explain_words(lane.order is None)}"
     if len(windows) > 5:
         yield f"           … and {len(windows) - 5} more, all sharing the same slices"
     yield f"order      {_order(lane, decisions)}"
     for name, window in list(windows.items())[:5]:
-        if (count := _slices(window)) is not None:
-            yield f"slices     {'' if name is None else name + ': '}{count} a window{_rest(window)}"
+        if window.slices_a_window is not None:
+            yield f"slices     {'' if name is None else name + ': '}{window.slices_words()}"
     yield f"tuples     {_tuples(decisions)}"
     yield f"algorithm  {plan.algorithm}: {plan.reason}"
     yield from _chunk_line(plan, windows)
     yield f"merges     {_merges(plan.algorithm)}"
     yield f"state      {_state(query, windows)}"
     yield f"compiled   {_compiled(query, lane)}"
-
-
-def _measure(window: Window) -> str:
-    return ", on counts" if isinstance(window, CountWindow) else ""
-
-
-def _rest(window: Any) -> str:
-    if isinstance(window, CountWindow):
-        return f" and {window.range % window.slide} tuples" if window.range % window.slide else ""
-    return "" if window.aligned else ", cut where windows end too"
 
 
 def _order(lane: Lane, decisions: Decisions) -> str:
@@ -210,7 +188,7 @@ def _tuples(decisions: Decisions) -> str:
 
 
 def _chunk_line(plan: LanePlan, windows: dict[str | None, Window]) -> Iterator[str]:
-    counts = [count for window in windows.values() if (count := _slices(window)) is not None and count > 1]
+    counts = [count for window in windows.values() if (count := window.slices_a_window) is not None and count > 1]
     if plan.algorithm not in ("SBA", "PBA") or not counts:
         return
     longest = max(counts)
@@ -233,7 +211,7 @@ def _merges(algorithm: str) -> str:
 
 
 def _state(query: Query, windows: dict[str | None, Window]) -> str:
-    counts = [count for window in windows.values() if (count := _slices(window)) is not None]
+    counts = [count for window in windows.values() if (count := window.slices_a_window) is not None]
     size = {
         Kind.DISTRIBUTIVE: "a partial is as large as a result",
         Kind.ALGEBRAIC: "a partial has a fixed size",

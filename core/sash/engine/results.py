@@ -1,4 +1,10 @@
-"""The results of a lane, whichever engine computed them: as columns, or one by one."""
+"""The results of a lane, whichever engine computed them: as columns, or one by one.
+
+Results come in one order, from both engines: as the rows or the watermark complete their windows, and what one row or
+watermark completes at once by the event time of completion; at one time windows on time before windows on counts; then
+by end, by the window's place in the query, and by start. That is the order of the first fields of
+:class:`~sash.engine.rows.watches.base.Closing`. Columns are sorted by key first.
+"""
 
 from __future__ import annotations
 

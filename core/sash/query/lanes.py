@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from sash.values.durations import nanoseconds
-from sash.windows import Last, Session, TimeWindow, While, Window
+from sash.windows import Window
 
 __all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "lanes_of", "watermark_of"]
 
@@ -54,7 +54,7 @@ def lanes_of(
     """The lanes of named windows; what cannot be ordered is refused."""
     names: dict[str | None, list[str | None]] = {}
     for name, window in windows.items():
-        if window.on is None and time is None and _needs_time(window):
+        if window.on is None and time is None and window.needs_time:
             raise ValueError(f"{window} is a window on event time: name its column with time=")
         names.setdefault(time if window.on is None else window.on, []).append(name)
     for option, given in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
@@ -70,7 +70,7 @@ def lanes_of(
         )
     for lane in lanes:
         for name in lane.names if lane.lateness else ():
-            if isinstance(windows[name], While):
+            if not windows[name].can_be_corrected:
                 raise ValueError(f"{windows[name]}: its results cannot be corrected; leave out allowed_lateness")
     return lanes
 
@@ -86,10 +86,6 @@ def watermark_of(own: OwnWatermark, lane: Lane) -> WatermarkOf:
     if own == "key":
         return "key"
     return "key" if own and (lane.order is None or lane.order in own) else None
-
-
-def _needs_time(window: Window) -> bool:
-    return isinstance(window, TimeWindow | Session | Last)
 
 
 def _lane(
@@ -119,7 +115,7 @@ def _lane(
 
 def _units(windows: Iterator[Window], amounts: Any) -> Iterator[Literal["duration", "number"]]:
     for window in windows:
-        if _needs_time(window):
+        if window.needs_time:
             yield "duration" if window.on is None else "number"
     for amount in amounts:
         if amount is not None and amount != 0:

@@ -13,7 +13,7 @@ from sash.aggregations.counts import Count
 from sash.aggregations.custom import Together
 from sash.query.lanes import Lane, TimeUnit, lanes_of
 from sash.values.durations import as_duration
-from sash.windows import ContextAware, ContextFree, Last, Session, Window
+from sash.windows import Window
 
 __all__ = ["Query"]
 
@@ -102,7 +102,7 @@ class Query:
             if name in taken:
                 yield f"aggregate {name!r} has the name of another column of the result: choose another"
         for window_name, window in self.named.items():
-            if not isinstance(window, ContextFree | ContextAware | Session | Last):
+            if not isinstance(window, Window):
                 named = "" if window_name is None else f"{window_name!r}: "
                 yield f"windows: {named}expected a window such as sash.sliding(range=1024); got {window!r}"
             if window_name is not None and not isinstance(window_name, str):

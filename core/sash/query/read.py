@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from sash import aggregations
 from sash.aggregations import Aggregation
 from sash.query import Query
 from sash.query.import_paths import ImportRefused, Imports, near
-from sash.windows import Window, last, punctuated, session, sliding, tumbling, window_while
+from sash.windows import TYPES, Window, punctuated
 
 __all__ = ["QueryFileError", "QueryImportError", "Reader"]
 
@@ -20,14 +20,6 @@ Keys = tuple[str, ...]
 
 _OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
 _KEYS = (*_OPTIONS, "window", "windows", "aggregates")
-_WINDOWS: dict[str, Callable[..., Window]] = {
-    "sliding": sliding,
-    "tumbling": tumbling,
-    "session": session,
-    "last": last,
-    "punctuated": punctuated,
-    "while": window_while,
-}
 _FUNCTIONS: dict[str, type[Aggregation]] = {
     name: kind
     for name, kind in vars(aggregations).items()
@@ -105,12 +97,12 @@ class Reader:
         return tables.items()
 
     def window(self, path: Keys, table: Any) -> Window:
-        kind, arguments = self.split(path, table, "type", _WINDOWS)
+        kind, arguments = self.split(path, table, "type", TYPES)
         if kind == "punctuated":
             return self.build(path, table, punctuated, self.punctuation(path, arguments), {})  # type: ignore[no-any-return]
         if kind == "while" and isinstance(arguments.get("policy"), str):
             arguments["policy"] = self.object((*path, "policy"), arguments["policy"])
-        make = _WINDOWS.get(kind) or self.object((*path, "type"), kind)
+        make = TYPES.get(kind) or self.object((*path, "type"), kind)
         window = self.build(path, table, make, (), arguments)
         if not isinstance(window, Window):
             raise self.error((*path, "type"), f"expected a window; {kind!r} is {window!r}")

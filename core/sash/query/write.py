@@ -16,7 +16,7 @@ from sash.aggregations import Aggregation
 from sash.query import Query
 from sash.query.import_paths import global_path, path_of
 from sash.values.durations import as_duration
-from sash.windows import CountWindow, Last, Punctuated, Session, TimeWindow, While, Window
+from sash.windows import Window
 
 __all__ = ["dump_query"]
 
@@ -67,26 +67,10 @@ def _amount(value: Any) -> Any:
 
 def _window(window: Window) -> Table:
     """A window's table."""
-    if isinstance(window, CountWindow | TimeWindow):
-        one_after_another = window.range == window.slide and not getattr(window, "partial", False)
-        kind: Table = {"type": "tumbling"} if one_after_another else {"type": "sliding"}
-        numbers = {"range": window.range, "slide": None if one_after_another else window.slide}
-        offset = getattr(window, "offset", 0)
-        more = {"offset": None if offset in (0, "0s") else offset, "on": window.on}
-        return kind | numbers | more | {"partial": getattr(window, "partial", False) or None}
-    if isinstance(window, Session):
-        return {"type": "session", "gap": window.gap, "on": window.on}
-    if isinstance(window, Last):
-        offset = None if window.offset in (0, "0s") else window.offset
-        table = {"type": "last", "count": window.count, "every": window.every, "offset": offset, "on": window.on}
-        return table | {"partial": window.partial or None}
-    if isinstance(window, Punctuated):
-        if isinstance(window.when, str):
-            return {"type": "punctuated", "when": window.when}
-        return {"type": "punctuated", "when": path_of(window.when, "when"), "columns": list(window.columns)}
-    if isinstance(window, While):
-        return {"type": "while", "policy": path_of(window.policy, "policy"), "on": window.on}
-    return _own_window(window)
+    table = window.file_table()
+    if table is None:
+        return _own_window(window)
+    return {name: path_of(value, name) if callable(value) else value for name, value in table.items()}
 
 
 def _own_window(window: Any) -> Table:

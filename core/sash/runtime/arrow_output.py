@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.engine.decisions import on_counts
 from sash.engine.results import Outcome
 from sash.frames.arrow_arrays import array_of
 from sash.query import Query
 from sash.runtime.window_bounds import POSITION
 from sash.values.epochs import numbers_of
-from sash.windows import Last
 
 if TYPE_CHECKING:
     from sash.runtime.keyed import Outcomes
@@ -96,11 +94,9 @@ class Columns:
     def _counted(self, outcome: Outcome) -> Array:
         """Which ends are positions."""
         lane = outcome.lane
-        return np.array([lane.order is None or self._on_counts(name) for name in lane.names])[outcome.window]
-
-    def _on_counts(self, name: str | None) -> bool:
-        window = self._query.named[name]
-        return on_counts(window) and not isinstance(window, Last)
+        named = self._query.named
+        positions = [lane.order is None or named[name].bounds_are_positions for name in lane.names]
+        return np.array(positions)[outcome.window]
 
 
 def _moments(times: Array, kind: pa.DataType) -> pa.Array:

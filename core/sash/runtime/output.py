@@ -15,7 +15,6 @@ from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.time_codec import TimeCodec
 from sash.values.timestamps import unit_of
-from sash.windows import ContextFree, CountWindow, Last, Session, TimeWindow
 
 __all__ = ["POSITION", "Output", "has_fractions"]
 
@@ -34,7 +33,7 @@ class Output:
         self._revises = query.revises
         self._plain = not (self._named or self._revises)
         self._columns = query.results[len(query.keys) :]
-        self._on_counts = {name: _gives_positions(window) for name, window in query.named.items()}
+        self._on_counts = {name: window.bounds_are_positions for name, window in query.named.items()}
         read = (name for aggregation in query.aggregates.values() for name in aggregation.columns)
         self._read = tuple(dict.fromkeys(read))
         self._declared: dict[Any, dict[str, Any]] = {}
@@ -42,7 +41,7 @@ class Output:
 
     def steps(self, lane: Lane) -> list[int]:
         """What times of results can differ by: decides on the unit in which they are told."""
-        return [step for name in lane.names for step in _steps(self._query.named[name])]
+        return [int(step) for name in lane.names for step in self._query.named[name].bound_steps]
 
     def codec(self, lane: Lane, codec: TimeCodec) -> TimeCodec:
         """The codec of a lane whose column holds times of ``codec``; refuses windows that do not fit them."""
@@ -204,10 +203,6 @@ class Output:
         return {name: each.result_tuple or each.fields for name, each in self._query.aggregates.items() if each.fields}
 
 
-def _gives_positions(window: Any) -> bool:
-    return isinstance(window, CountWindow) or (isinstance(window, ContextFree) and window.measure == "count")
-
-
 def _has_floats(query: Query, lane: Lane, frame: Frame) -> bool:
     """Whether the ends of a lane's windows, which are on plain numbers, are floats."""
     assert lane.order is not None
@@ -222,26 +217,13 @@ def has_fractions(query: Query, lane: Lane) -> bool:
     >>> has_fractions(query, query.lanes[0])
     True
     """
-    numbers: list[Any] = []
-    for name in lane.names:
-        window = query.named[name]
-        numbers += getattr(window, "numbers", None) or [getattr(window, "number", 0)]
-        numbers += getattr(getattr(window, "ticks", None), "numbers", ())
-    return any(isinstance(number, float) and not number.is_integer() for number in numbers)
+    steps = [step for name in lane.names for step in query.named[name].bound_steps]
+    return any(isinstance(step, float) and not step.is_integer() for step in steps)
 
 
 def _is_ours(aggregation: Aggregation) -> bool:
     module = type(aggregation).__module__
     return module.startswith("sash.aggregations.") and module != "sash.aggregations.custom"
-
-
-def _steps(window: Any) -> Iterator[int]:
-    if isinstance(window, TimeWindow):
-        yield from (int(number) for number in window.numbers)
-    elif isinstance(window, Session):
-        yield int(window.number)
-    elif isinstance(window, Last):
-        yield from _steps(window.ticks)
 
 
 def _taken(column: Any, order: Array) -> Any:

@@ -11,7 +11,6 @@ from sash.query import Query
 from sash.query.lanes import Lane
 from sash.runtime.output import POSITION, Output, has_fractions
 from sash.values.epochs import check_step
-from sash.windows import ContextFree
 
 __all__ = ["POSITION", "Kind", "check_order", "end_columns", "end_kind", "ends_in", "has_fractions"]
 
@@ -98,6 +97,4 @@ def ends_in(query: Query, lane: Lane, name: str | None) -> str | None:
     >>> query = sash.Query(windows=sash.sliding(3), aggregates={"n": sash.Count()}, time="ts")
     >>> ends_in(query, query.lanes[0], None)
     """
-    window = query.named[name]
-    counted = isinstance(window, ContextFree) and window.measure == "count"
-    return None if counted else lane.order
+    return None if query.named[name].bounds_are_positions else lane.order

@@ -19,8 +19,8 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.query import Query
 from sash.testing.definition import naive
-from sash.testing.readings import Complete, Tuple, complete_windows
-from sash.windows import ContextAware, Edges, Last, Session, Window
+from sash.testing.readings import Complete, Stream, Tuple, complete_windows, observer, replaces
+from sash.windows import Edges, Window
 
 __all__ = ["Evaluator", "evaluate"]
 
@@ -45,8 +45,8 @@ def evaluate(query: Query, events: Iterable[Event]) -> list[dict[str, Any]]:
 
 
 @dataclass
-class _Asked:
-    """A window of the query, and what has been said of it."""
+class _Watched:
+    """A window of the query, and what has been emitted of it."""
 
     window: Window
     since: Any = -math.inf
@@ -55,16 +55,12 @@ class _Asked:
     observed: set[int] = field(default_factory=set)
     standing: set[Complete] = field(default_factory=set)
     """The windows that were complete after the event before."""
-    said: list[tuple[Complete, int]] = field(default_factory=list)
+    emitted: list[tuple[Complete, int]] = field(default_factory=list)
     """All that was ever emitted, with its revision."""
 
-    def revision_of(self, found: Complete) -> int:
-        """Windows that tuples draw replace those that they overlap; others are what they were."""
-        if isinstance(self.window, Session | ContextAware):
-            return max((n + 1 for old, n in self.said if old.start < found.end and found.start < old.end), default=0)
-        if isinstance(self.window, Last):
-            return sum(old.end == found.end for old, _ in self.said)
-        return sum((old.start, old.end) == (found.start, found.end) for old, _ in self.said)
+    def revision_of(self, window: Complete) -> int:
+        """One more than that of any result that it replaces."""
+        return max((n + 1 for old, n in self.emitted if replaces(self.window, window, old)), default=0)
 
 
 @dataclass
@@ -74,7 +70,7 @@ class _Lane:
     order: str | None
     delay: Any = 0
     lateness: Any = 0
-    asked: dict[str | None, _Asked] = field(default_factory=dict)
+    watched: dict[str | None, _Watched] = field(default_factory=dict)
     tuples: list[Tuple] = field(default_factory=list)
     watermark: Any = -math.inf
     late_dropped: int = 0
@@ -95,7 +91,7 @@ class Evaluator:
         for lane in query.lanes:
             self.lanes[lane.order].time_unit = lane.time_unit
         for name, window in query.named.items():
-            self._lane_of(window).asked[name] = _Asked(window)
+            self._lane_of(window).watched[name] = _Watched(window)
         self._places = list(query.named)
 
     @property
@@ -169,15 +165,15 @@ class Evaluator:
     def add_window(self, name: str, window: Window) -> list[dict[str, Any]]:
         """It gives the windows that begin behind all tuples so far."""
         lane = self._lane_of(window)
-        newest = max((each.time for each in lane.tuples), default=-math.inf)
-        lane.asked[name] = _Asked(window, since=newest)
+        newest = max((tuple_.time for tuple_ in lane.tuples), default=-math.inf)
+        lane.watched[name] = _Watched(window, since=newest)
         self._places.append(name)
         return []
 
     def remove_window(self, name: str) -> list[dict[str, Any]]:
         """It gives nothing any more."""
         for lane in self.lanes.values():
-            lane.asked.pop(name, None)
+            lane.watched.pop(name, None)
         self._places.remove(name)
         return []
 
@@ -186,41 +182,43 @@ class Evaluator:
         return self.lanes.setdefault(order, _Lane(order))
 
     def _emit(self, lane: _Lane) -> list[dict[str, Any]]:
-        new: list[tuple[Any, str | None, Complete, int]] = []
-        for name, asked in lane.asked.items():
-            self._observe(lane, asked)
-            found = complete_windows(
-                asked.window, lane.tuples, lane.watermark, asked.since, asked.edges, self._aggregates
-            )
-            emitted = [(each, asked.revision_of(each)) for each in found if each not in asked.standing]
-            asked.standing = set(found)
-            asked.said += emitted
-            for each, revision in emitted:
-                place = (each.completion, each.counted, each.end, self._places.index(name), each.start)
-                new.append((place, name, each, revision))
-        new.sort(key=lambda entry: entry[0])
-        return [self._result(lane, name, each, revision) for _, name, each, revision in new]
+        """The results that are new, in the order of results: by completion, kind of bounds, end, place and start."""
+        results: list[tuple[Any, str | None, Complete, int]] = []
+        for name, watched in lane.watched.items():
+            self._observe(lane, watched)
+            stream = Stream(lane.tuples, lane.watermark, watched.since, watched.edges, self._aggregates)
+            complete = complete_windows(watched.window, stream)
+            new = [(window, watched.revision_of(window)) for window in complete if window not in watched.standing]
+            watched.standing = set(complete)
+            watched.emitted += new
+            place = self._places.index(name)
+            for window, revision in new:
+                order = (window.completion, window.counted, window.end, place, window.start)
+                results.append((order, name, window, revision))
+        results.sort(key=lambda entry: entry[0])
+        return [self._result(lane, name, window, revision) for _, name, window, revision in results]
 
-    def _observe(self, lane: _Lane, asked: _Asked) -> None:
+    def _observe(self, lane: _Lane, watched: _Watched) -> None:
         """Tell a context-aware window of the tuples that are settled now: in order, but for late ones."""
-        if not isinstance(asked.window, ContextAware):
+        observe = observer(watched.window)
+        if observe is None:
             return
-        for each in lane.tuples:
-            if asked.since < each.time <= lane.watermark and each.arrival not in asked.observed:
-                asked.observed.add(each.arrival)
-                asked.window.observe(each.time, self.rows[each.arrival], asked.edges)
+        for time, arrival in ((tuple_.time, tuple_.arrival) for tuple_ in lane.tuples):
+            if watched.since < time <= lane.watermark and arrival not in watched.observed:
+                watched.observed.add(arrival)
+                observe(time, self.rows[arrival], watched.edges)
 
-    def _result(self, lane: _Lane, name: str | None, found: Complete, revision: int) -> dict[str, Any]:
-        extent = [found.start, found.end]
-        if not found.counted:
-            extent = [_outside(edge, lane.kind, lane.time_unit) for edge in extent]
-        said = {"window": name, "window_start": extent[0], "window_end": extent[1], "revision": revision}
-        said |= self._aggregates(found.tuples)
-        return {column: said[column] for column in self.query.results if column not in self.query.keys}
+    def _result(self, lane: _Lane, name: str | None, window: Complete, revision: int) -> dict[str, Any]:
+        bounds = [window.start, window.end]
+        if not window.counted:
+            bounds = [_outside(bound, lane.kind, lane.time_unit) for bound in bounds]
+        row = {"window": name, "window_start": bounds[0], "window_end": bounds[1], "revision": revision}
+        row |= self._aggregates(window.tuples)
+        return {column: row[column] for column in self.query.results if column not in self.query.keys}
 
     def _aggregates(self, tuples: Sequence[Tuple]) -> dict[str, Any]:
         return {
-            column: naive(aggregation, [_value(aggregation, self.rows[each.arrival]) for each in tuples])
+            column: naive(aggregation, [_value(aggregation, self.rows[tuple_.arrival]) for tuple_ in tuples])
             for column, aggregation in self.query.aggregates.items()
         }
 

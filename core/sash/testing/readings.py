@@ -1,19 +1,32 @@
 """Which windows are complete, read off their definitions: one function a type of window, over all tuples so far.
 
-Each is told the lane's tuples, in order, and its watermark; nothing is remembered from one call to the next.
+Nothing is remembered from one call to the next.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
+from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
-from sash.windows import ContextAware, ContextFree, CountWindow, Edges, Last, Session, TimeWindow, While, Window
+from sash.windows import (
+    ContextAware,
+    ContextFree,
+    CountWindow,
+    CumulativeWindow,
+    Edges,
+    Last,
+    Session,
+    TimeWindow,
+    While,
+    Window,
+)
 
-__all__ = ["Complete", "Tuple", "complete_windows"]
+__all__ = ["Complete", "Stream", "Tuple", "complete_windows", "observer", "replaces"]
 
 
 @dataclass(frozen=True, order=True)
@@ -40,49 +53,85 @@ Results = Callable[[Sequence[Tuple]], dict[str, Any]]
 """What tuples aggregate to, by the aggregate's name."""
 
 
-def complete_windows(
-    window: Window, tuples: Sequence[Tuple], watermark: Any, since: Any, edges: Edges, results: Results
-) -> list[Complete]:
-    """The complete windows of any type.
+@dataclass(frozen=True)
+class Stream:
+    """What is known of a lane when its windows are worked out.
 
     ``since`` is the time of the newest tuple when the window was added to a running stream: its windows begin behind
     it, and it counts only tuples behind it. ``edges`` are those that tuples have brought, if it is context aware;
     ``results`` tells what tuples aggregate to.
     """
-    behind = [each for each in tuples if each.time > since]
-    match window:
-        case TimeWindow():
-            found = [_between(*extent, tuples) for extent in _time_extents(window, tuples)]
-        case CountWindow():
-            found = _counted(_count_extents(window, len(behind)), behind)
-        case Session():
-            found = list(_sessions(window, tuples))
-        case Last():
-            found = list(_lasts(window, behind))
-        case While():
-            found = list(_whiles(window, behind, results))
-        case ContextFree(measure="count"):
-            found = _counted(window.windows(0, len(behind)), behind)
-        case ContextFree():
-            found = [_between(*extent, tuples) for extent in _free_extents(window, tuples, watermark)]
-        case ContextAware():
-            found = [_between(*extent, tuples) for extent in window.windows(edges, -math.inf, watermark)]
+
+    tuples: Sequence[Tuple]
+    watermark: Any
+    since: Any
+    edges: Edges
+    results: Results
+
+    @property
+    def counted(self) -> list[Tuple]:
+        """The tuples that the window counts."""
+        return [tuple_ for tuple_ in self.tuples if tuple_.time > self.since]
+
+
+def complete_windows(window: Window, stream: Stream) -> list[Complete]:
+    """The complete windows of any type."""
     return [
-        each for each in found if each.tuples and each.completion <= watermark and (each.counted or each.start > since)
+        extent
+        for extent in _windows(window, stream)
+        if extent.tuples and extent.completion <= stream.watermark and (extent.counted or extent.start > stream.since)
     ]
+
+
+@singledispatch
+def _windows(window: Window, stream: Stream) -> Iterable[Complete]:
+    """All windows that may hold a tuple, complete or not: a function for each type of window."""
+    raise TypeError(f"expected a window; got {window!r}")
+
+
+@singledispatch
+def replaces(window: Window, new: Complete, old: Complete) -> bool:
+    """Whether a result is a correction of another."""
+    return (old.start, old.end) == (new.start, new.end)
+
+
+@singledispatch
+def observer(window: Window) -> Callable[[Any, Any, Edges], None] | None:
+    """What is told of each tuple; None: the window brings no edges."""
+    return None
+
+
+def _overlaps(window: Window, new: Complete, old: Complete) -> bool:
+    """Windows that tuples draw replace those that they overlap."""
+    return bool(old.start < new.end and new.start < old.end)
+
+
+replaces.register(Session, _overlaps)
+replaces.register(ContextAware, _overlaps)
+
+
+@replaces.register
+def _(window: Last, new: Complete, old: Complete) -> bool:
+    return bool(old.end == new.end)
+
+
+@observer.register
+def _(window: ContextAware) -> Callable[[Any, Any, Edges], None]:
+    return window.observe
 
 
 def _between(start: Any, end: Any, tuples: Sequence[Tuple]) -> Complete:
     """[start, end): complete when nothing can come before its end any more."""
-    return Complete(start, end, tuple(each for each in tuples if start <= each.time < end), completion=end)
+    return Complete(start, end, tuple(tuple_ for tuple_ in tuples if start <= tuple_.time < end), completion=end)
 
 
-def _time_extents(window: TimeWindow, tuples: Sequence[Tuple]) -> Iterator[tuple[Any, Any]]:
+@_windows.register
+def _(window: TimeWindow, stream: Stream) -> Iterator[Complete]:
     """[k·s + o, k·s + o + r) for every whole k; those far from any tuple are empty and left out."""
     r, s, o = window.numbers
-    near = {k for t in tuples for k in _whole((t.time - r - o) // s, (t.time - o) // s)}
+    near = {k for t in stream.tuples for k in _whole((t.time - r - o) // s, (t.time - o) // s)}
     for k in near:
-        yield o + k * s, o + k * s + r
+        yield _between(o + k * s, o + k * s + r, stream.tuples)
 
 
 def _whole(least: Any, most: Any) -> range:
@@ -90,15 +139,25 @@ def _whole(least: Any, most: Any) -> range:
     return range(int(least) - 2, int(most) + 3)
 
 
-def _count_extents(window: CountWindow, count: int) -> Iterator[tuple[int, int]]:
+@_windows.register
+def _(window: CumulativeWindow, stream: Stream) -> Iterator[Complete]:
+    """[j·r + o, j·r + o + i·s) for i = 1 … r / s, with r as so many times s: sums of floats are rounded."""
+    r, s, o = window.bound_steps
+    steps = round(Fraction(r) / Fraction(s))
+    near = {j for t in stream.tuples for j in _whole((t.time - o) // r, (t.time - o) // r)}
+    for k in (j * steps + i for j in near for i in range(steps)):
+        yield _between(o + (k - k % steps) * s, o + k * s + s, stream.tuples)
+
+
+@_windows.register
+def _(window: CountWindow, stream: Stream) -> list[Complete]:
     """Window i covers the positions i·s … i·s + r - 1; partial ones end j slides before the first full one."""
-    r, s = window.range, window.slide
-    if window.partial:
-        yield from ((0, r - j * s) for j in range(1, r) if r - j * s > 0)
-    yield from ((i * s, i * s + r) for i in range(count))
+    r, s, tuples = window.range, window.slide, stream.counted
+    partial = [(0, r - j * s) for j in range(1, r) if r - j * s > 0] if window.partial else []
+    return _counted([*partial, *((i * s, i * s + r) for i in range(len(tuples)))], tuples)
 
 
-def _counted(extents: Iterator[tuple[int, int]], tuples: Sequence[Tuple]) -> list[Complete]:
+def _counted(extents: Iterable[tuple[int, int]], tuples: Sequence[Tuple]) -> list[Complete]:
     """Windows on positions: complete when their last tuple is there and nothing can come before it any more."""
     return [
         Complete(start, end, tuple(tuples[max(0, start) : end]), tuples[end - 1].time, counted=True)
@@ -107,46 +166,65 @@ def _counted(extents: Iterator[tuple[int, int]], tuples: Sequence[Tuple]) -> lis
     ]
 
 
-def _sessions(window: Session, tuples: Sequence[Tuple]) -> Iterator[Complete]:
+@_windows.register
+def _(window: Session, stream: Stream) -> Iterator[Complete]:
     """Runs of tuples less than the gap apart: one begins where the one before is at least the gap ago."""
-    gap = window.number
+    gap, tuples = window.number, stream.tuples
     begins = [i for i in range(len(tuples)) if i == 0 or tuples[i].time - tuples[i - 1].time >= gap]
     for i, j in pairwise([*begins, len(tuples)]):
         end = tuples[j - 1].time + gap
         yield Complete(tuples[i].time, end, tuple(tuples[i:j]), completion=end)
 
 
-def _lasts(window: Last, tuples: Sequence[Tuple]) -> Iterator[Complete]:
+@_windows.register
+def _(window: Last, stream: Stream) -> Iterator[Complete]:
     """At each edge k·T + o with a new tuple since the edge before: the last N before it."""
-    _, every, o = window.ticks.numbers
+    (_, every, o), tuples = window.ticks.numbers, stream.counted
     near = {k for t in tuples for k in _whole((t.time - o) // every, (t.time - o) // every + 1)}
     for k in near:
         edge, edge_before = o + k * every, o + (k - 1) * every
-        before = [each for each in tuples if each.time < edge]
-        is_new = any(each.time >= edge_before for each in before)
+        before = [tuple_ for tuple_ in tuples if tuple_.time < edge]
+        is_new = any(tuple_.time >= edge_before for tuple_ in before)
         if is_new and (len(before) >= window.count or window.partial):
             held = tuple(before[-window.count :])
             yield Complete(held[0].time, edge, held, completion=edge)
 
 
-def _whiles(window: While, tuples: Sequence[Tuple], results: Results) -> Iterator[Complete]:
+@_windows.register
+def _(window: While, stream: Stream) -> Iterator[Complete]:
     """With each tuple, all that are left; the oldest leave one after the other, as long as all that left would."""
     held: list[Tuple] = []
-    for end, newest in enumerate(tuples, 1):
+    for end, newest in enumerate(stream.counted, 1):
         held.append(newest)
-        total, gone = results(held), 0
-        while gone < len(held) and window.policy(total, results(held[: gone + 1])):
+        total, gone = stream.results(held), 0
+        while gone < len(held) and window.policy(total, stream.results(held[: gone + 1])):
             gone += 1
         del held[:gone]
         yield Complete(end - len(held), end, tuple(held), newest.time, counted=True)
 
 
-def _free_extents(window: ContextFree, tuples: Sequence[Tuple], watermark: Any) -> Iterator[tuple[Any, Any]]:
-    """What a user's window says, from edge to edge, up to the watermark or until it is behind all tuples."""
+@_windows.register
+def _(window: ContextAware, stream: Stream) -> list[Complete]:
+    """What a user's window makes of its edges."""
+    extents = window.windows(stream.edges, -math.inf, stream.watermark)
+    return [_between(start, end, stream.tuples) for start, end in extents]
+
+
+@_windows.register
+def _(window: ContextFree, stream: Stream) -> list[Complete]:
+    """What a user's window says."""
+    if window.measure == "count":
+        return _counted(window.windows(0, len(stream.counted)), stream.counted)
+    return [_between(start, end, stream.tuples) for start, end in _free_extents(window, stream)]
+
+
+def _free_extents(window: ContextFree, stream: Stream) -> Iterator[tuple[Any, Any]]:
+    """From edge to edge, up to the watermark or until all tuples are passed."""
+    tuples = stream.tuples
     if not tuples:
         return
     after, start = tuples[0].time, -math.inf
-    while start <= tuples[-1].time and (edge := window.next_edge(after)) <= watermark:
+    while start <= tuples[-1].time and (edge := window.next_edge(after)) <= stream.watermark:
         for start, end in window.windows(after, edge):
             yield start, end
         after = edge

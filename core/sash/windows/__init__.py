@@ -4,22 +4,36 @@ How much of the stream must be known to know a window's edges is its class (gene
 
 | window | class | its edges are known |
 | --- | --- | --- |
-| sliding, tumbling on time | context free | always |
+| sliding, tumbling, cumulative on time | context free | always |
 | sliding, tumbling on counts | forward context free (free in order of arrival) | once all tuples before are there |
 | session, punctuated | forward context free | once all tuples up to them are there |
 | while | forward context free | once all tuples up to them are there |
 | last | forward context aware | only from tuples behind its begin |
+
+A type of window is spread over four modules, of one name where it has its own: its description here; its watch in
+:mod:`sash.engine.rows.watches`, if it does not run as a context-free window does; its rule in
+:mod:`sash.engine.columns.rules`, if it runs by columns; and its definition in :mod:`sash.testing.readings`.
 """
 
-from sash.windows.base import ContextAware, ContextFree, Edges
-from sash.windows.context import Last, Punctuated, Session, last, punctuated, session
-from sash.windows.periodic import CountWindow, TimeWindow, sliding, tumbling
+from collections.abc import Callable
+
+from sash.windows.base import ContextClass, Window
+from sash.windows.count import CountWindow
+from sash.windows.cumulative import CumulativeWindow, cumulative
+from sash.windows.custom import ContextAware, ContextFree, Edges
+from sash.windows.last import Last, last
 from sash.windows.policy import While, window_while
+from sash.windows.punctuated import Punctuated, punctuated
+from sash.windows.session import Session, session
+from sash.windows.time import TimeWindow, sliding, tumbling
 
 __all__ = [
+    "TYPES",
     "ContextAware",
+    "ContextClass",
     "ContextFree",
     "CountWindow",
+    "CumulativeWindow",
     "Edges",
     "Last",
     "Punctuated",
@@ -27,6 +41,7 @@ __all__ = [
     "TimeWindow",
     "While",
     "Window",
+    "cumulative",
     "last",
     "punctuated",
     "session",
@@ -35,5 +50,13 @@ __all__ = [
     "window_while",
 ]
 
-Window = ContextFree | ContextAware | Session | Last
-"""What a query's ``windows`` may be."""
+TYPES: dict[str, Callable[..., Window]] = {
+    "sliding": sliding,
+    "tumbling": tumbling,
+    "cumulative": cumulative,
+    "session": session,
+    "last": last,
+    "punctuated": punctuated,
+    "while": window_while,
+}
+"""What creates a window, by the type that a query file names."""

@@ -1,139 +1,102 @@
-"""The two kinds of window that users can add: context free ones, and those whose edges the tuples bring."""
+"""What a window says of itself, so that nobody has to ask which type it is of."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from enum import Enum
+from typing import Any, ClassVar
 
-__all__ = ["ContextAware", "ContextFree", "Edges", "Extent"]
+__all__ = ["ContextClass", "Extent", "Window"]
 
 Extent = tuple[Any, Any]
 """A window's start and end: it covers ``start <= time < end``, or positions likewise if it is on counts."""
 
 
-class ContextFree(ABC):
-    """Windows whose edges can be told without having seen a tuple.
+class ContextClass(Enum):
+    """How much of the stream a window's edges depend on (general stream slicing, section 4.4)."""
 
-    A subclass says where edges are; it must be immutable and picklable. It is on time, or on another column that
-    advances if it has an ``on``, or on counts with ``measure = "count"``. Times are what the column has if it has plain
-    numbers, else, or if the query has a ``time_unit``, nanoseconds since 1970.
+    CF = "context free"
+    FCF = "forward context free"
+    FCA = "forward context aware"
+
+
+class Window:
+    """A description of a window: immutable and picklable. All questions cost O(1).
+
+    Own types subclass :class:`~sash.windows.ContextFree` or :class:`~sash.windows.ContextAware` and need none of what
+    is here: the defaults are right for them.
 
     >>> import sash
-    >>> class Office(sash.windows.ContextFree):
-    ...     "From 9 to 17 o'clock of every day; times are hours."
-    ...     def next_edge(self, after):
-    ...         day = after // 24 * 24
-    ...         return next(edge for edge in (day + 9, day + 17, day + 33) if edge > after)
-    ...     def windows(self, after, upto):
-    ...         day = after // 24 * 24
-    ...         while day + 17 <= upto:
-    ...             if day + 17 > after:
-    ...                 yield day + 9, day + 17
-    ...             day += 24
-    >>> list(Office().windows(17, 70))
-    [(33, 41), (57, 65)]
+    >>> window = sash.sliding("1h", "10s")
+    >>> window.needs_time, window.edges_are_positions, window.time_reach == 3600 * 10**9
+    (True, False, True)
     """
 
-    measure: ClassVar[Literal["time", "count"]] = "time"
     on: str | None = None
+    """The column that it is measured along; None: the query's time, or arrival."""
     columns: tuple[str, ...] = ()
-    """Columns that it reads besides the one it is on: none, it is free of context."""
+    """The columns that it reads besides."""
 
-    @abstractmethod
-    def next_edge(self, after: Any) -> Any:
-        """The next edge, a begin or an end of a window, behind ``after``."""
+    needs_time: ClassVar[bool] = False
+    """Whether it is measured in durations, or, with ``on``, in numbers: then arrival cannot order it."""
+    can_be_corrected: ClassVar[bool] = True
+    """Whether a late tuple can correct its results."""
+    follows_tuples: ClassVar[bool] = False
+    """Whether tuples decide where its edges are, so that a late one may move them (figure 4). Sessions only merge."""
+    required_algorithm: ClassVar[str | None] = None
+    """The merging algorithm that alone can find its windows."""
 
-    @abstractmethod
-    def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
-        """The windows with ``after < end <= upto`` in the order of their ends, their starts never going back.
+    @property
+    def edges_are_positions(self) -> bool:
+        """Whether some of its edges are positions: then a late tuple shifts all that follow it."""
+        return False
 
-        Lazily: ``upto`` may be infinite.
+    @property
+    def bounds_are_positions(self) -> bool:
+        """Whether ``window_start`` and ``window_end`` are positions."""
+        return False
+
+    @property
+    def bound_steps(self) -> tuple[Any, ...]:
+        """The amounts by which its bounds differ from each other and from tuples, in the unit that times have inside.
+
+        Range, slide and offset, or the gap; none if the type does not know them.
         """
+        return ()
 
+    @property
+    def time_reach(self) -> Any:
+        """How far behind a tuple the end of its last window can lie, unless more tuples come."""
+        return 0
 
-class Edges:
-    """The edges that tuples have brought, in order. Adding and finding one is O(log n).
+    def context_class(self, arrival: bool) -> ContextClass:
+        """Its class; ``arrival``: in the order of arrival, where a count is as good as a time."""
+        return ContextClass.FCF
 
-    >>> edges = Edges([10, 30])
-    >>> edges.add(20); edges.remove(30); list(edges)
-    [10, 20]
-    >>> edges.before(20), edges.after(20)
-    (10, None)
-    """
+    def rows_only_reason(self) -> str | None:
+        """Why it cannot be run by columns; None: it can."""
+        return None
 
-    def __init__(self, times: Iterable[Any] = ()) -> None:
-        self._times = sorted(set(times))
+    @property
+    def slices_a_window(self) -> int | None:
+        """How many slices one of its windows covers; None: that is not fixed."""
+        return None
 
-    def add(self, time: Any) -> None:
-        """Put an edge; where there is one already nothing changes."""
-        at = bisect_left(self._times, time)
-        if at == len(self._times) or self._times[at] != time:
-            self._times.insert(at, time)
+    @property
+    def exact_slices(self) -> int | None:
+        """The same if it is exact, whatever tuples come; None: there may be fewer slices, or more."""
+        return None
 
-    def remove(self, time: Any) -> None:
-        """Take an edge away; where there is none nothing changes."""
-        at = bisect_left(self._times, time)
-        if at < len(self._times) and self._times[at] == time:
-            del self._times[at]
+    def explain_words(self, arrival: bool) -> str:
+        """What ``explain`` says of it."""
+        return f"{self}; {self.context_class(arrival).value}"
 
-    def before(self, time: Any) -> Any:
-        """The last edge before ``time``, None if there is none."""
-        at = bisect_left(self._times, time)
-        return self._times[at - 1] if at else None
+    def slices_words(self) -> str:
+        """What ``explain`` says of its slices, if their number is fixed."""
+        return f"{self.slices_a_window} a window"
 
-    def after(self, time: Any) -> Any:
-        """The first edge behind ``time``, None if there is none."""
-        at = bisect_right(self._times, time)
-        return self._times[at] if at < len(self._times) else None
+    def file_table(self) -> dict[str, Any] | None:
+        """Its table in a query file, with functions as they are; None: it is written by the path of its class.
 
-    def drop_before(self, time: Any) -> None:
-        """Forget the edges before ``time``."""
-        del self._times[: bisect_left(self._times, time)]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._times)
-
-    def __len__(self) -> int:
-        return len(self._times)
-
-    def __contains__(self, time: Any) -> bool:
-        at = bisect_left(self._times, time)
-        return at < len(self._times) and bool(self._times[at] == time)
-
-
-class ContextAware(ABC):
-    """Windows whose edges the tuples bring: ``observe`` is told of each tuple, and puts edges or takes them away.
-
-    Tuples come in the order of their times; one that is late comes when it comes. All that is remembered is the edges:
-    an instance is a description, immutable and picklable; the edges are kept and saved with the stream's state.
-
-    >>> import sash
-    >>> class Shifts(sash.windows.ContextAware):
-    ...     "From one change of driver to the next."
-    ...     columns = ("changed",)
-    ...     def observe(self, time, row, edges):
-    ...         if row["changed"]:
-    ...             edges.add(time)
-    >>> edges = Edges()
-    >>> for time, changed in enumerate([True, False, False, True, False, True]):
-    ...     Shifts().observe(time, {"changed": changed}, edges)
-    >>> list(Shifts().windows(edges, 0, 5))
-    [(0, 3), (3, 5)]
-    """
-
-    forward: ClassVar[bool] = False
-    """Whether edges may be put before the tuple that brings them (forward context aware): then tuples are kept."""
-    on: str | None = None
-    columns: tuple[str, ...] = ()
-    """The columns that ``observe`` finds in its row."""
-
-    @abstractmethod
-    def observe(self, time: Any, row: Mapping[str, Any], edges: Edges) -> None:
-        """Be told of a tuple: add or remove edges."""
-
-    def windows(self, edges: Edges, after: Any, upto: Any) -> Iterator[Extent]:
-        """The windows with ``after < end <= upto``, by end: as they are here, those between neighbouring edges."""
-        return ((start, end) for start, end in pairwise(edges) if after < end <= upto)
+        A value of None is left out.
+        """
+        return None

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from sash.windows.base import ContextFree, Extent
+from sash.windows.base import ContextClass, Extent
+from sash.windows.custom import ContextFree
 
 __all__ = ["While", "window_while"]
 
@@ -15,12 +16,14 @@ Policy = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 @dataclass(frozen=True)
 class While(ContextFree):
-    """With each tuple a window: all so far, without the oldest that ``policy`` has let go.
+    """With each tuple a window: all tuples so far, without the oldest that ``policy`` has let go.
 
-    It is on counts, and every position is an edge; at which of them a window begins only its tuples tell.
+    It is on counts, and every position is an edge; where a window begins depends on its tuples.
     """
 
     measure: ClassVar[Literal["time", "count"]] = "count"
+    can_be_corrected: ClassVar[bool] = False
+    required_algorithm: ClassVar[str | None] = "AMTA"
     policy: Policy
     on: str | None = None
 
@@ -30,6 +33,15 @@ class While(ContextFree):
                 "window_while takes a function policy(total, oldest) that says whether the oldest tuples leave; got "
                 f"{self.policy!r}"
             )
+
+    def context_class(self, arrival: bool) -> ContextClass:
+        return ContextClass.FCF
+
+    def rows_only_reason(self) -> str:
+        return f"{self}, which is asked at each tuple"
+
+    def file_table(self) -> dict[str, Any]:
+        return {"type": "while", "policy": self.policy, "on": self.on}
 
     def next_edge(self, after: int) -> int:
         return after + 1
@@ -44,7 +56,7 @@ class While(ContextFree):
 def window_while(policy: Policy, *, on: str | None = None) -> While:
     """With each tuple, in order, a window of those that ``policy`` has not let go.
 
-    ``policy(total, oldest)`` is given the results of all aggregates of the query, by name, over the window with the new
+    ``policy(total, oldest)`` takes the results of all aggregates of the query, by name, over the window with the new
     tuple, and over some of its oldest tuples; if it is true, those leave, all of them. What leaves is the longest such
     run, found by a search in a tree (:class:`~sash.aggregators.AMTA`), not tuple by tuple: O(log m) calls for m tuples
     that leave. So the policy must be monotone: where it lets some of the oldest go, it lets fewer of them go too. One

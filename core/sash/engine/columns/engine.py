@@ -14,7 +14,6 @@ from sash.engine.columns.keys import Array, Keys, Marks, bounds
 from sash.engine.columns.lane import ColumnLane
 from sash.engine.columns.lane_states import dumped
 from sash.engine.columns.state_bytes import column_parts, read_column_parts, read_row_parts
-from sash.engine.columns.timers import next_of_columns
 from sash.engine.columns.values import as_in_rows, value_columns
 from sash.engine.planner import LanePlan
 from sash.engine.results import Outcome
@@ -65,7 +64,7 @@ class ColumnEngine:
 
     def next_end(self) -> Any:
         """No window completes before this time unless rows come. O(keys)."""
-        return next_of_columns(self.engine._state)
+        return self.engine.next_end()
 
     def newest(self) -> list[Any]:
         """The latest time of each key."""

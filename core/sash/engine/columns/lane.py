@@ -165,6 +165,11 @@ class ColumnLane:
     def _with_floats(self, state: State) -> State:
         return grown(altered(state, rules=Rules(self.query, self.lane, np.dtype(np.float64))), 0)
 
+    def next_end(self) -> Any:
+        """No window of any key is complete before this time, unless rows come; None: none ever is. O(slices)."""
+        state = self._state
+        return state.rules.next_end(state.table, state.keys, state.pending.times)
+
     def dump(self) -> list[LaneState]:
         """The neutral state of each key."""
         return dumped(self._state, self.query, self.decisions.in_order or self.decisions.buffered)

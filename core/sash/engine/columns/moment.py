@@ -1,18 +1,17 @@
-"""Rows, slices and windows as the rules of windows see them, and what a rule is."""
+"""Rows, slices and windows as the rules of windows see them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from sash.engine.columns.keys import Array, Keys, Marks, bounds
-from sash.engine.columns.table import View
 
-__all__ = ["Found", "Moment", "Pairs", "Rows", "Rule"]
+__all__ = ["CompleteWindows", "Moment", "Pairs", "Rows"]
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,14 @@ class Moment:
     edges: dict[int, tuple[Array, ...]] = field(default_factory=dict)
     """What rows bring as edges, keys first, by the window's place."""
 
-    def turns(self, codes: Array, positions: Array) -> Array:
-        """When, among all that becomes complete at one time, what the tuples at positions bring comes.
+    def turns(self, windows: CompleteWindows) -> Array | None:
+        """When a window comes among all that become complete at one time; None: all at once.
 
         -1 is at once, when the watermark arrives there; a tied row is later, at its position.
         """
-        rows = self.rows
-        if rows is None or rows.tied is None:
-            return np.full(len(codes), -1)
+        rows, codes, positions = self.rows, windows.code, windows.position
+        if rows is None or rows.tied is None or positions is None:
+            return None
         begin = np.zeros(len(self.after), np.int64)
         begin[rows.keys] = rows.begins[:-1]
         own = positions >= rows.settled[codes]
@@ -110,7 +109,7 @@ class Moment:
 
 
 @dataclass(frozen=True)
-class Found:
+class CompleteWindows:
     """Complete windows: of which key, which window, where they lie, when they became complete, which slices."""
 
     code: Array
@@ -126,41 +125,19 @@ class Found:
     def __len__(self) -> int:
         return len(self.code)
 
-    def take(self, which: Any) -> Found:
-        arrays: Any = [getattr(self, each.name) for each in fields(self)]
-        taken: Any = (None if array is None else array[which] for array in arrays)
-        return Found(*taken)
+    @staticmethod
+    def of(parts: Sequence[CompleteWindows]) -> CompleteWindows:
+        """All windows of all parts."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return CompleteWindows(*(np.zeros(0, np.int64) for _ in range(7)))
+        positions = [np.full(len(part), -1) if part.position is None else part.position for part in parts]
+        names = [array.name for array in fields(CompleteWindows)][:-1]
+        whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        return CompleteWindows(**whole, position=np.concatenate(positions))
 
-
-class Rule:
-    """What is particular to one type of window, or to all windows of that type at once."""
-
-    counts: bool = False
-    """Whether its edges are positions, so that its results come behind others at the same time."""
-    cuts_all: bool = False
-    """Whether it cuts before every row."""
-    reconsiders: ClassVar[bool] = False
-    """Whether it cuts where there may turn out to be no edge."""
-
-    def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
-        """Mark the rows before which an edge lies."""
-
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
-        """Whether an edge lies between two slices."""
-        return np.zeros(len(pairs.code), np.bool_)
-
-    def unsure(self, view: View, moment: Moment) -> Array:
-        """The slices before which there may turn out to be no edge."""
-        raise NotImplementedError
-
-    def complete(self, view: View, moment: Moment) -> Found | None:
-        """The windows that are complete now and were not before, key by key, by their end."""
-        raise NotImplementedError
-
-    def needed(self, view: View, moment: Moment) -> Array:
-        """For each key the first slice that a window to come may cover."""
-        raise NotImplementedError
-
-    def begins(self, view: View, moment: Moment) -> Array:
-        """Whether a window to come can begin with a slice: for each slice from the first that is needed on."""
-        return np.arange(len(view.table)) >= self.needed(view, moment)[view.table.code]
+    def take(self, which: Any) -> CompleteWindows:
+        arrays: Any = [getattr(self, array.name) for array in fields(self)]
+        kept: Any = (None if array is None else array[which] for array in arrays)
+        return CompleteWindows(*kept)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate
-from sash.engine.columns.moment import Moment, Pairs, Rows, Rule
-from sash.engine.columns.rules.periodic import Grid
+from sash.engine.columns.moment import Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule
+from sash.engine.columns.rules.periods import Grid
 from sash.engine.columns.table import Table, View, fold, in_pieces, merged_order, ones
 from sash.kernels.row_passes import extents, overlaps, search
 from sash.kernels.time_passes import locate

@@ -17,7 +17,7 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import reduce
-from typing import Any
+from typing import Any, Literal
 
 from sash.aggregators import FiBA, FifoAggregator
 from sash.aggregators.pba import SharedChunk
@@ -60,6 +60,8 @@ class Chunks:
     >>> store.total(1, 7), store.total(2, 5), store.total(4, 5)
     ('b,c,d,e,f,g', 'c,d,e', 'e')
     """
+
+    appends: Literal[True] = True
 
     def __init__(
         self,
@@ -214,6 +216,9 @@ def half_or_less(slices: int) -> int:
 class Queues:
     """A FIFO algorithm for each window."""
 
+    appends: Literal[True] = True
+    eager = False
+
     def __init__(self, merging: Merging, algorithm: type[FifoAggregator]) -> None:
         self._algorithm = algorithm
         self._merging = merging
@@ -257,6 +262,8 @@ def _in_pairs(combine: Callable[[Any, Any], Any], partials: list[Any]) -> Any:
 class Lazy:
     """Slices as they are; a window is merged when it is asked for."""
 
+    appends: Literal[False] = False
+
     def __init__(self, merging: Merging) -> None:
         self._combine = merging.combine
         self._keys: list[Any] = []
@@ -286,6 +293,8 @@ class Lazy:
 
 class Eager:
     """FiBA over slices: a slice that changes and a window both cost O(log slices)."""
+
+    appends: Literal[False] = False
 
     def __init__(self, merging: Merging) -> None:
         self._tree = FiBA(merging)
@@ -318,3 +327,4 @@ class Eager:
 
 
 Store = Chunks | Queues | Lazy | Eager
+"""``appends`` tells the two kinds apart: one takes slices once they are final, the other while they can change."""

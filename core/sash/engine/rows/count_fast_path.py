@@ -4,104 +4,106 @@
                    │  └ begins a slice └ ends one, and completes a window
 
 What a tuple does follows from its position alone: nothing has to be looked for, nothing can be late, and at most one
-window is complete. The same slices are made, and the same store is told of them in the same order, as by the row
+window is complete. The same slices result, and the same store takes them in the same order, as by the row
 engine's own way, to which it leaves whatever it does not know: either goes on where the other was.
 
-It notes in the journal what it changes, as the row engine does: a call that is interrupted can be taken back.
+It notes in the journal what it changes, as the row engine does: an interrupted call can be rolled back.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from sash.engine.rows.aggregate_store import Chunks
 from sash.engine.rows.bundle import Values
 from sash.engine.rows.slices import Slice, cut, put_back_end
+from sash.engine.rows.totals import AppendedTotals
 from sash.engine.rows.watches.base import Result
-from sash.engine.rows.watches.periodic import CountWatch
+from sash.engine.rows.watches.count import CountWatch
 from sash.windows import CountWindow
 
 if TYPE_CHECKING:
     from sash.engine.rows.lane import RowLane
 
-__all__ = ["Steady"]
+__all__ = ["CountFastPath"]
 
-_new = tuple.__new__  # what a named tuple's own way to be made comes to
+_new = tuple.__new__  # creates a named tuple faster than its class does
 
 
-class Steady:
-    """Takes tuples that begin or end a slice. Made anew whenever a lane's slices changed other than by a tuple.
+class CountFastPath:
+    """Takes tuples that begin or end a slice. Created anew whenever a lane's slices changed other than by a tuple.
 
     It does not hold the lane, which holds it: an operator that nobody needs any more is gone at once, not when Python
     looks for cycles.
     """
 
-    def __init__(self, lane: RowLane, watch: CountWatch, window: CountWindow, store: Chunks) -> None:
-        self._watch, self._watches, self._totals, self._store = watch, lane.watches, lane.totals, store
+    def __init__(self, lane: RowLane, watch: CountWatch, window: CountWindow) -> None:
+        self._watch, self._watches, self._totals = watch, lane.watches, cast(AppendedTotals, lane.totals)
+        self._store = self._totals.store
         self._slicer, self._slices = lane.slicer, lane.slicer.slices
         self._slide, self._most = window.slide, window.range // window.slide
         self._lift, self._combine, self._lower = lane.bundle.lift, lane.bundle.combine, lane.bundle.lower
 
     @staticmethod
-    def of(lane: RowLane) -> Steady | None:
+    def of(lane: RowLane) -> CountFastPath | None:
         """That of a lane; None: it is not so simple."""
-        watches, store = lane.watches, lane.totals.store
+        watches = lane.watches
         if lane.lane.order is not None or len(watches.all) > 1 or watches.added or lane.decisions.keeps:
             return None
-        (watch,) = watches.all
-        if not isinstance(watch, CountWatch) or type(watch.window) is not CountWindow:  # a subclass may have its own
+        if not watches.counts or not lane.totals.eager:
             return None
-        if watch.window.range % watch.window.slide or not isinstance(store, Chunks) or not store.eager:
+        (watch,) = watches.counts
+        window: CountWindow = watch.window
+        if type(window) is not CountWindow or window.exact_slices is None:  # a subclass may have windows of its own
             return None
-        return Steady(lane, watch, watch.window, store)
+        return CountFastPath(lane, watch, window)
 
     def take(self, lane: RowLane, values: Values) -> list[Result] | None:
         """The results of a tuple; None: it is for the lane itself to take, nothing has been done."""
         slicer, slices, watch = self._slicer, self._slices, self._watch
-        pieces = slices.all
+        held = slices.all
         position: int = slicer.accepted
         begins, closes = not position % self._slide, position + 1 == watch.due
-        if not (begins or closes) or not pieces or pieces[-1].end != math.inf:
+        if not (begins or closes) or not held or held[-1].end != math.inf:
             return None
         partial = self._lift(values)
-        high = len(pieces) + begins
+        high = len(held) + begins
         if begins:
-            slices.journal = (slices.journal, cut, pieces, high - 1)
+            slices.journal = (slices.journal, cut, held, high - 1)
         else:
-            last = pieces[-1]
+            last = held[-1]
             slices.journal = (slices.journal, put_back_end, last, last.partial, last.count, last.last)
         if slices.sealed < high - 1:
             self._totals.seal(high - 1)  # what is before the last one is final
         if not begins:
             partial = self._combine(last.partial, partial)
-        found = [self._completed(partial, high)] if closes else []
+        results = [self._completed(partial, high)] if closes else []
         if begins:
-            made = Slice(slices.next_key(), position, position, partial, math.inf, None)
-            made.counted = True
-            pieces.append(made)
+            begun = Slice(slices.next_key(), position, position, partial, math.inf, None)
+            begun.counted = True
+            held.append(begun)
         else:
             last.partial, last.last = partial, position
             last.count += 1
         if closes:
             slices.sealed = high
-            self._watches.slid()
+            self._watches.step()
             lane.results += 1
         slicer.newest = position
         slicer.accepted = lane.watermark = position + 1
-        if len(pieces) > lane._evict_at:
+        if len(held) > lane._evict_at:
             lane._evict()
         lane._open = None
         if begins and self._slide > 1:
             lane._look_out()  # more come to its slice
-        return found
+        return results
 
     def _completed(self, partial: object, high: int) -> Result:
         """The window that a slice completes; the slice is handed to the store."""
-        start, store, pieces = self._watch.start, self._store, self._slices.all
+        start, store, held = self._watch.start, self._store, self._slices.all
         store.append(partial)
         low = high - self._most if high > self._most else 0
-        if low < len(pieces) and pieces[low].position != start:  # one was cut where a snapshot was taken
+        if low < len(held) and held[low].position != start:  # one was cut where a snapshot was taken
             low = self._slices.at(start)
         base = self._totals.base
         total = self._lower(store.total(low + base, high + base))

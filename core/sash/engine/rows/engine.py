@@ -19,7 +19,6 @@ import numpy as np
 from sash.engine.planner import LanePlan
 from sash.engine.results import Emitted, RowOutcome
 from sash.engine.rows.lane import RowLane
-from sash.engine.rows.timers import next_of_rows
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import WatermarkOf
@@ -151,13 +150,13 @@ class RowEngine:
     def _heap(self) -> list[tuple[Any, int]]:
         if self._timers is None:
             self._timers, self._timer_of = [], []
-            self._timer_of = [math.inf if (time := next_of_rows(lane)) is None else time for lane in self.lanes]
+            self._timer_of = [math.inf if (time := lane.next_end()) is None else time for lane in self.lanes]
             self._timers = [(time, code) for code, time in enumerate(self._timer_of) if time != math.inf]
             heapify(self._timers)
         return self._timers
 
     def _set_timer(self, code: int, lane: RowLane) -> None:
-        timers, time = self._heap(), next_of_rows(lane)
+        timers, time = self._heap(), lane.next_end()
         self._timer_of += [math.inf] * (len(self.lanes) - len(self._timer_of))
         if time is not None and time < self._timer_of[code]:
             self._timer_of[code] = time
@@ -165,7 +164,7 @@ class RowEngine:
 
     def next_end(self) -> Any:
         """The earliest timer of a key. O(keys)."""
-        times = [time for lane in self.lanes if (time := next_of_rows(lane)) is not None]
+        times = [time for lane in self.lanes if (time := lane.next_end()) is not None]
         return min(times, default=None)
 
     def newest(self) -> list[Any]:

@@ -17,11 +17,10 @@ from sash.engine.decisions import Decisions
 from sash.engine.rows import state as rowstate
 from sash.engine.rows.aggregate_store import Store
 from sash.engine.rows.bundle import Bundle, Values
-from sash.engine.rows.count_fast_path import Steady
+from sash.engine.rows.count_fast_path import CountFastPath
 from sash.engine.rows.slicer import Slicer
 from sash.engine.rows.slices import Slice, put_back_end
-from sash.engine.rows.timers import reach
-from sash.engine.rows.totals import Totals
+from sash.engine.rows.totals import totals_of
 from sash.engine.rows.watches.all import Watches
 from sash.engine.rows.watches.base import Closing, Result
 from sash.query import Query
@@ -79,18 +78,26 @@ class RowLane:
             decisions.revises,
         )
         slicer.watch(self.watches)
-        self.totals = Totals(slicer.slices, self._make_store(self.bundle))
+        self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self._open: Slice | None = None
         self._lag = self.lane.delay if self._own else None
         if self._by_arrival:
             self._lag = -1
-        self._steady = Steady.of(self)
-        self.reach = max(reach(self.query.named[name]) for name in self.lane.names)
+        self._steady = CountFastPath.of(self)
 
     @property
     def newest(self) -> Any:
         return self.slicer.newest
+
+    def next_end(self) -> Any:
+        """No window is complete before this time, unless tuples come; None: none ever is. O(1)."""
+        if self.newest is None or self.watermark == math.inf:
+            return None
+        if self.watermark is None:
+            return -math.inf
+        ends = [self.watches.next_end(self.newest, self.watermark), *(entry[0] for entry in self.slicer.pending[:1])]
+        return min((end for end in ends if end is not None), default=None)
 
     @property
     def slices_held(self) -> int:

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array, Keys, Marks, altered
-from sash.engine.columns.moment import Found, Moment, Rows, Rule
-from sash.engine.columns.rules.count import CountRule
-from sash.engine.columns.rules.custom import FreeRule
-from sash.engine.columns.rules.last import LastRule
-from sash.engine.columns.rules.periodic import Grid, edges_of
-from sash.engine.columns.rules.punctuated import PunctuatedRule
-from sash.engine.columns.rules.session import SessionRule
-from sash.engine.columns.rules.time import TimeRule
+from sash.engine.columns.keys import Array, Keys, Marks, bounds
+from sash.engine.columns.moment import CompleteWindows, Moment, Rows
+from sash.engine.columns.rules import (  # noqa: F401  # which register themselves
+    count,
+    cumulative,
+    custom,
+    last,
+    punctuated,
+    session,
+    time,
+)
+from sash.engine.columns.rules.base import Rule, rule_of
+from sash.engine.columns.rules.periods import Grid
 from sash.engine.columns.slicer import Slicer
 from sash.engine.columns.table import Table, View, in_pieces
-from sash.engine.decisions import on_counts
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.windows import ContextFree, CountWindow, Last, Punctuated, Session, TimeWindow, Window
+from sash.windows import Window
 
 __all__ = ["Rules"]
-
-NONE = np.zeros(0, np.int64)
 
 
 class Rules:
@@ -34,29 +34,20 @@ class Rules:
 
     def __init__(self, query: Query, lane: Lane, dtype: np.dtype[Any]) -> None:
         windows = [query.named[name] for name in lane.names]
-        numbers = [number for window in windows for number in _numbers(window)] + [lane.delay]
-        self.dtype = np.dtype(np.float64) if any(isinstance(each, float) for each in numbers) else dtype
-        self.limit = (
-            None if self.dtype.kind == "f" else 2**63 - 1 - 4 * sum(map(abs, numbers[-1:])) - 4 * _most(windows)
-        )
+        steps = [step for window in windows for step in window.bound_steps]
+        floats = any(isinstance(number, float) for number in (*steps, lane.delay))
+        self.dtype = np.dtype(np.float64) if floats else dtype
+        self.limit = None if self.dtype.kind == "f" else 2**63 - 1 - 4 * abs(lane.delay) - 4 * _longest(windows)
         self.column = lane.order
         self.names = lane.names
-        self.counting = any(map(on_counts, windows))
-        self.rules = _rules(dict(enumerate(zip(lane.names, windows, strict=True))), self.limit, self.dtype)
-        grid = edges_of(windows, self.dtype)
-        self.slicer = Slicer(grid, self.rules, self.counting)
-        timely = [
-            rule for rule in self.rules if isinstance(rule, TimeRule | SessionRule | FreeRule) and not rule.counts
-        ]
-        self.direct = Slicer(grid, timely, False, self._buckets(timely))
-        self.scatters = not any(isinstance(rule, FreeRule) for rule in timely)
-
-    def _buckets(self, rules: Sequence[Rule]) -> Grid | None:
-        """Edges between which no two tuples can be a session's smallest gap apart."""
-        for rule in rules:
-            if isinstance(rule, SessionRule):
-                return Grid([(0, rule.least if self.dtype.kind == "i" else rule.least / 2, 0)], self.dtype)
-        return None
+        self.rules = _rules(lane.names, windows, self.dtype, self.limit)
+        self._on_counts = np.array([window.bounds_are_positions for window in windows])
+        grid = Grid.of((ticks for rule in self.rules for ticks in rule.ticks), self.dtype)
+        self.slicer = Slicer(grid, self.rules, any(window.edges_are_positions for window in windows))
+        timely = [rule for rule in self.rules if rule.timely]
+        buckets = (buckets for rule in timely if (buckets := rule.buckets(self.dtype)) is not None)
+        self.direct = Slicer(grid, timely, False, next(buckets, None))
+        self.scatters = all(rule.scatters for rule in timely)
 
     def check(self, times: Array) -> None:
         """Refuse times so far out that the ends of windows could not be told."""
@@ -75,46 +66,45 @@ class Rules:
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """What rows bring as edges, by the window's place."""
-        bringing = [rule for rule in self.rules if isinstance(rule, PunctuatedRule | LastRule)]
-        return {rule.place: rule.edges(rows, moment) for rule in bringing}
+        return {place: edges for rule in self.rules for place, edges in rule.edges(rows, moment).items()}
 
-    def complete(self, view: View, moment: Moment) -> Found:
-        """The windows that are complete now, in the order in which results come."""
-        given = [(rule.counts, found) for rule in self.rules if (found := rule.complete(view, moment)) is not None]
-        groups = [_one([found for counts, found in given if counts is on]) for on in (False, True)]
-        if not self._several or not (len(groups[0]) or len(groups[1])):
-            return groups[1] if len(groups[1]) else groups[0]
-        if self.ties(moment.marks):
-            return _by_turns(groups, moment)
-        timely, counted = map(_in_places, groups)
-        if len(counted):  # their ends are positions
-            counted = counted.take(np.lexsort((counted.end, counted.code)))
-        found = _one([timely, counted] if len(timely) and len(counted) else [timely if len(timely) else counted])
-        order = np.argsort(found.completion, kind="stable")
-        if len(moment.after) > 1:
-            order = order[np.argsort(found.code[order], kind="stable")]
-        return found.take(order)
-
-    @property
-    def _several(self) -> bool:
-        """Whether results of several windows must be put in order."""
-        return len(self.rules) > 1 or any(getattr(rule, "several", False) for rule in self.rules)
+    def complete(self, view: View, moment: Moment) -> CompleteWindows:
+        """The windows that are complete now, key by key, in the order of results (:mod:`sash.engine.results`)."""
+        parts = [complete for rule in self.rules if (complete := rule.complete(view, moment)) is not None]
+        complete = CompleteWindows.of(parts)
+        if len(self.names) == 1 or len(complete) < 2:
+            return complete
+        counted = self._on_counts[complete.place]
+        turn = moment.turns(complete) if self.ties(moment.marks) else None
+        # Completion is the end, unless ends are positions; a rule has the windows of a place in order already.
+        end = complete.end if counted.any() else None
+        place = complete.place.astype(np.min_scalar_type(len(self.names)))
+        keys = (place, end, counted, turn, complete.completion, complete.code)
+        order = _order([key for key in keys if key is not None])
+        return complete if order is None else complete.take(order)
 
     def ties(self, marks: Mapping[str | None, Marks]) -> bool:
-        """Whether it matters which row of several at one time brought what: else ends tell it."""
+        """Whether it matters which row of several at one time completes a window: else ends decide."""
         if len(self.rules) == 1:
             return False
-        late = any(rule.counts for rule in self.rules) and any(each.since is not None for each in marks.values())
-        return late or any(isinstance(rule, PunctuatedRule) for rule in self.rules)
+        counts_late = any(rule.counts for rule in self.rules) and any(own.since is not None for own in marks.values())
+        return counts_late or any(rule.completes_at_tuples for rule in self.rules)
 
     def marks(self, moment: Moment) -> Mapping[str | None, Marks]:
         """What windows know of each key, with the edges that rows have brought."""
-        changed = {
-            rule.name: altered(moment.marks[rule.name], edge=rule.last_edges(moment))
-            for rule in self.rules
-            if isinstance(rule, PunctuatedRule) and rule.place in moment.edges
-        }
+        changed = {name: marks for rule in self.rules for name, marks in rule.marks(moment).items()}
         return {**moment.marks, **changed} if changed else moment.marks
+
+    def next_end(self, table: Table, keys: Keys, waiting: Array) -> Any:
+        """No window of any key is complete before this time, unless tuples come; None: none ever is.
+
+        ``waiting`` are the times of rows that wait: when they are settled, they may complete what is on counts.
+        """
+        view, high = self.view(table, keys), bounds(self.dtype)[1]
+        rules = self.rules if len(table) else ()
+        ends = [end for rule in rules for end in rule.next_ends(view, keys.watermark)]
+        ends += [waiting.min()] if len(waiting) else []
+        return min((end.item() for end in ends if end < high), default=None)
 
     def evicted(self, view: View, moment: Moment) -> tuple[Table, Array]:
         """The table without the slices that no window needs any more; how many each key has lost."""
@@ -158,72 +148,36 @@ class Rules:
         view = self.view(table, keys)
         begins = view.begins[:-1]
         if in_order:
-            tail = 1 + any(isinstance(rule, PunctuatedRule) for rule in self.rules)
+            tail = max(rule.open_slices for rule in self.rules)
             final = np.maximum(view.begins[1:] - tail - begins, 0)
         else:  # tuples come at the watermark or behind it, so the slice before one that begins there is final
             final = np.maximum(view.at_time(np.arange(len(keys)), keys.watermark) - 1 - begins, 0)
         for rule in self.rules:
-            if isinstance(rule, LastRule):
-                start = keys.settled - rule.window.count
-                final = np.minimum(final, np.maximum(view.at_position(np.arange(len(keys)), start) - 1 - begins, 0))
+            upto = rule.final(view, keys)
+            if upto is not None:
+                final = np.minimum(final, np.maximum(upto - begins, 0))
         return np.asarray(final)
 
 
-def _numbers(window: Window) -> tuple[Any, ...]:
-    if isinstance(window, Last):
-        window = window.ticks
-    if isinstance(window, TimeWindow):
-        return window.numbers
-    return (window.number,) if isinstance(window, Session) else ()
+def _order(keys: Sequence[Array]) -> Array | None:
+    """As ``np.lexsort``, but faster: a key by which all is in order already costs one pass. None: it is by all."""
+    order: Array | None = None
+    for key in keys:
+        values = key if order is None else key[order]
+        if (values[1:] < values[:-1]).any():
+            by_key = np.argsort(values, kind="stable")
+            order = by_key if order is None else order[by_key]
+    return order
 
 
-def _most(windows: Sequence[Window]) -> int:
-    return max((sum(abs(int(number)) for number in _numbers(window)) for window in windows), default=0)
+def _longest(windows: Sequence[Window]) -> int:
+    """How far from a tuple the bounds of its windows can lie, at most."""
+    return max((sum(abs(int(step)) for step in window.bound_steps) for window in windows), default=0)
 
 
-def _rules(windows: dict[int, tuple[str | None, Window]], limit: Any, dtype: Any) -> list[Rule]:
-    times = {place: (name, window) for place, (name, window) in windows.items() if isinstance(window, TimeWindow)}
-    sessions = {place: (name, window) for place, (name, window) in windows.items() if isinstance(window, Session)}
-    rules: list[Rule] = [TimeRule(times, limit, dtype)] if times else []
-    if sessions:
-        rules.append(SessionRule(sessions))
-    for place, (name, window) in windows.items():
-        if isinstance(window, CountWindow):
-            rules.append(CountRule(place, name, window))
-        elif isinstance(window, Punctuated):
-            rules.append(PunctuatedRule(place, name, window))
-        elif isinstance(window, Last):
-            rules.append(LastRule(place, name, window, dtype))
-        elif isinstance(window, ContextFree) and not isinstance(window, TimeWindow):
-            rules.append(FreeRule(place, name, window))
-    return rules
-
-
-def _in_places(found: Found) -> Found:
-    """In the order of the windows' places in the query."""
-    if len(found) and (found.place[1:] < found.place[:-1]).any():
-        return found.take(np.argsort(found.place.astype(np.uint16), kind="stable"))
-    return found
-
-
-def _by_turns(groups: Sequence[Found], moment: Moment) -> Found:
-    """In order, where what tuples bring at the very time of the watermark comes when they do."""
-    counts = np.repeat([0, 1], [len(group) for group in groups])
-    found = _one([group for group in groups if len(group)])
-    turn = np.full(len(found), -1)
-    if found.position is not None:
-        by_tuple = found.position >= 0
-        turn[by_tuple] = moment.turns(found.code[by_tuple], found.position[by_tuple])
-    order = np.lexsort((found.start, found.place, found.end, counts, turn, found.completion, found.code))
-    return found.take(order)
-
-
-def _one(parts: Sequence[Found]) -> Found:
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        return Found(NONE, NONE, NONE, NONE, NONE, NONE, NONE)
-    positions = [np.full(len(part), -1) if part.position is None else part.position for part in parts]
-    names = [each.name for each in fields(Found)][:-1]
-    joint = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Found(**joint, position=np.concatenate(positions))
+def _rules(names: Sequence[str | None], windows: Sequence[Window], dtype: Any, limit: Any) -> list[Rule]:
+    groups: dict[tuple[type[Rule], int | None], dict[int, tuple[str | None, Window]]] = {}
+    for place, (name, window) in enumerate(zip(names, windows, strict=True)):
+        kind = rule_of(window)
+        groups.setdefault((kind, None if kind.joint else place), {})[place] = (name, window)
+    return [kind(members, dtype, limit) for (kind, _), members in groups.items()]

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sash.engine.columns.keys import Array, constant
-from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
-from sash.engine.columns.rules.periodic import numbered
+from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
+from sash.engine.columns.rules.periods import numbered
 from sash.engine.columns.table import View
 from sash.windows import CountWindow
 
 __all__ = ["CountRule"]
 
 
-class CountRule(Rule):
+class CountRule(SingleRule):
     """A window on counts. Where windows end is a row of positions too: f, f + s, … with f = r mod s, or s.
 
     One that was added later counts from the first tuple behind ``since`` on; its positions are those less a base.
     """
 
     counts = True
+    window: CountWindow
 
-    def __init__(self, place: int, name: str | None, window: CountWindow) -> None:
-        self.place, self.name, self.window = place, name, window
+    def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
+        super().__init__(windows, dtype, limit)
+        window = self.window
         self.phase = window.range % window.slide or window.slide
         self.cuts_all = window.slide == 1
         self.least = self.phase if window.partial else window.range  # where the first window ends
-
-    def _base(self, moment: Moment) -> Array:
-        base = moment.marks[self.name].since_count
-        return np.zeros(len(moment.after), np.int64) if base is None else base
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         slide = self.window.slide
@@ -50,10 +51,10 @@ class CountRule(Rule):
     def parted(self, pairs: Pairs, moment: Moment) -> Array:
         return self._is_edge(pairs.position - self._base(moment)[pairs.code])
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         slide, base = self.window.slide, self._base(moment)
         keys = np.flatnonzero(moment.after.settled > moment.before.settled)
-        before, after = (np.maximum(each.settled - base, 0)[keys] for each in (moment.before, moment.after))
+        before, after = (np.maximum(side.settled - base, 0)[keys] for side in (moment.before, moment.after))
         first = np.maximum((before - self.phase) // slide + 1, (self.least - self.phase) // slide)
         counts = np.maximum((after - self.phase) // slide + 1 - first, 0)
         if not counts.any():
@@ -65,10 +66,10 @@ class CountRule(Rule):
             which, number = numbered(first, counts)
             code, end, base = keys[which], self.phase + number * slide, base[keys[which]]
         start = np.maximum(end - self.window.range, 0)
-        lo, hi = (view.at_position(code, each + base) for each in (start, end))
+        lo, hi = (view.at_position(code, bound + base) for bound in (start, end))
         place = constant(self.place, len(end))
         position = None if moment.rows is None or moment.rows.tied is None else end + base - 1
-        return Found(code, place, start, end, view.table.last[hi - 1], lo, hi, position)
+        return CompleteWindows(code, place, start, end, view.table.last[hi - 1], lo, hi, position)
 
     def needed(self, view: View, moment: Moment) -> Array:
         slide, base = self.window.slide, self._base(moment)
@@ -80,3 +81,8 @@ class CountRule(Rule):
     def begins(self, view: View, moment: Moment) -> Array:
         position = view.positions - self._base(moment)[view.table.code]
         return np.asarray((position % self.window.slide == 0) & super().begins(view, moment))
+
+
+@rule_of.register
+def _(window: CountWindow) -> type[Rule]:
+    return CountRule

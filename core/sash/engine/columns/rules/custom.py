@@ -1,4 +1,4 @@
-"""The rules of users' context-free windows: their functions are asked edge by edge, and for each key."""
+"""The rule of users' context-free windows: their functions are asked edge by edge, and for each key."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
+from sash.engine.columns.keys import Array, bounds
+from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import ContextFree
@@ -17,16 +18,16 @@ from sash.windows import ContextFree
 __all__ = ["FreeRule"]
 
 
-class FreeRule(Rule):
+class FreeRule(SingleRule):
     """A window by ``next_edge`` and ``windows``, on times or on positions."""
 
-    def __init__(self, place: int, name: str | None, window: ContextFree) -> None:
-        self.place, self.name, self.window = place, name, window
-        self.counts = window.measure == "count"
+    scatters = False
+    window: ContextFree
 
-    def _base(self, moment: Moment) -> Array:
-        base = moment.marks[self.name].since_count
-        return np.zeros(len(moment.after), np.int64) if base is None else base
+    def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
+        super().__init__(windows, dtype, limit)
+        self.counts = self.window.measure == "count"
+        self.timely = not self.counts
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         measure = rows.positions - self._base(moment)[rows.each_code] if self.counts else rows.times
@@ -46,18 +47,18 @@ class FreeRule(Rule):
         edges = map(self.window.next_edge, before)
         return np.array([edge <= time for edge, time in zip(edges, after, strict=True)], np.bool_)
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
-        found = [(key, *extent) for key in view.held.tolist() for extent in self._extents(key, view, moment)]
-        if not found:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
+        extents = [(key, *extent) for key in view.held.tolist() for extent in self._extents(key, view, moment)]
+        if not extents:
             return None
-        code, start, end = (np.array(list(each)) for each in zip(*found, strict=True))
+        code, start, end = (np.array(list(column)) for column in zip(*extents, strict=True))
         place = np.full(len(code), self.place)
         if not self.counts:
             lo, hi = view.at_time(code, start), view.at_time(code, end)
-            return Found(code, place, start, end, end, lo, hi).take(hi > lo)
+            return CompleteWindows(code, place, start, end, end, lo, hi).take(hi > lo)
         base = self._base(moment)[code]
         lo, hi = view.at_position(code, start + base), view.at_position(code, end + base)
-        return Found(code, place, start, end, view.table.last[hi - 1], lo, hi, end + base - 1)
+        return CompleteWindows(code, place, start, end, view.table.last[hi - 1], lo, hi, end + base - 1)
 
     def _extents(self, key: int, view: View, moment: Moment) -> Iterator[tuple[Any, Any]]:
         """The windows of a key that are complete now and hold a tuple."""
@@ -94,6 +95,17 @@ class FreeRule(Rule):
             )
         return _open(moment.before.watermark[key], moment), _open(moment.after.watermark[key], moment)
 
+    def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:
+        if self.counts:
+            return
+        low = bounds(watermark.dtype)[0]
+        for key in view.held.tolist():
+            oldest = view.table.first[view.begins[key]]
+            after = oldest if watermark[key] == low else max(watermark[key], oldest)
+            for _, end in self.window.windows(after.item(), math.inf):
+                yield np.asarray(end)
+                break
+
     def needed(self, view: View, moment: Moment) -> Array:
         needed = view.begins[:-1].copy()
         for key in view.held.tolist():
@@ -114,3 +126,8 @@ class FreeRule(Rule):
 def _open(time: Any, moment: Moment) -> Any:
     """A time as a user's function takes it."""
     return -math.inf if time == moment.low else math.inf if time == moment.high else time.item()
+
+
+@rule_of.register
+def _(window: ContextFree) -> type[Rule]:
+    return FreeRule

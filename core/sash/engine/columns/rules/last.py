@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
-from sash.engine.columns.rules.periodic import Periods
+from sash.engine.columns.keys import Array, Keys
+from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
+from sash.engine.columns.rules.periods import Periods, least
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import Last
@@ -16,23 +18,26 @@ from sash.windows import Last
 __all__ = ["LastRule"]
 
 
-class LastRule(Rule):
+class LastRule(SingleRule):
     """The last N at each tick. Where they begin is known at the tick: so the last N tuples are a slice each, which
     become one when time has gone on."""
 
     reconsiders = True
 
-    def __init__(self, place: int, name: str | None, window: Last, dtype: Any) -> None:
-        self.place, self.name, self.window = place, name, window
-        self.ticks = Periods([window.ticks.numbers], dtype).of(0)
+    window: Last
 
-    def edges(self, rows: Rows, moment: Moment) -> tuple[Array, Array]:
+    def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
+        super().__init__(windows, dtype, limit)
+        self.ticks = [self.window.ticks]
+        self._periods = Periods([self.window.ticks.numbers], dtype).of(0)
+
+    def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """(keys, positions) of where windows begin that end before a row: N before the first row behind a tick."""
-        index = self.ticks.index(rows.times)
+        index = self._periods.index(rows.times)
         change = np.ones(len(rows), np.bool_)
         change[1:] = index[1:] != index[:-1]
         change[rows.begins[:-1]] = True  # a tick between what was there and these: perhaps, and then it is needed
-        return rows.each_code[change], rows.positions[change] - self.window.count
+        return {self.place: (rows.each_code[change], rows.positions[change] - self.window.count)}
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         code, position = moment.edges[self.place]
@@ -64,15 +69,15 @@ class LastRule(Rule):
         before = moment.before.settled - self.window.count
         return np.flatnonzero(view.positions >= before[view.table.code])
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         table = view.table
         if not len(table):
             return None
-        index = self.ticks.index(table.first)
+        index = self._periods.index(table.first)
         ends = np.ones(len(table), np.bool_)  # the last slice before a tick
         ends[:-1] = (table.code[1:] != table.code[:-1]) | (index[1:] != index[:-1])
         hi = np.flatnonzero(ends) + 1
-        code, edge = table.code[hi - 1], self.ticks.start(index[hi - 1] + 1)
+        code, edge = table.code[hi - 1], self._periods.start(index[hi - 1] + 1)
         fires = (edge <= moment.after.watermark[code]) & (edge > moment.before.watermark[code])
         begin = view.positions[hi - 1] + table.count[hi - 1] - self.window.count
         since = moment.marks[self.name].since_count
@@ -80,8 +85,21 @@ class LastRule(Rule):
         fires &= (begin >= least) | (self.window.partial & (begin + self.window.count > least))
         hi, code, edge, begin = hi[fires], code[fires], edge[fires], np.maximum(begin, least)[fires]
         lo = view.at_position(code, begin)
-        return Found(code, np.full(len(hi), self.place), table.first[lo], edge, edge, lo, hi)
+        return CompleteWindows(code, np.full(len(hi), self.place), table.first[lo], edge, edge, lo, hi)
+
+    def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:
+        table = view.table
+        edge = self._periods.start(self._periods.index(table.last) + 1)
+        yield from least(edge[edge > watermark[table.code]])
+
+    def final(self, view: View, keys: Keys) -> Array:
+        return view.at_position(np.arange(len(keys)), keys.settled - self.window.count) - 1
 
     def needed(self, view: View, moment: Moment) -> Array:
         start = moment.after.settled - self.window.count
         return view.at_position(np.arange(len(start)), start)
+
+
+@rule_of.register
+def _(window: Last) -> type[Rule]:
+    return LastRule

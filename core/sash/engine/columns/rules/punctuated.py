@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
+from sash.engine.columns.keys import Array, Marks, altered
+from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule, SingleRule, rule_of
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import Punctuated
@@ -15,16 +16,16 @@ from sash.windows import Punctuated
 __all__ = ["PunctuatedRule"]
 
 
-class PunctuatedRule(Rule):
+class PunctuatedRule(SingleRule):
     """From edge to edge. A tuple may bring an edge at the time of tuples that are there already: so those of the newest
     time are a slice of their own, which joins the one before if time goes on without an edge."""
 
     reconsiders = True
+    completes_at_tuples = True
+    open_slices = 2
+    window: Punctuated
 
-    def __init__(self, place: int, name: str | None, window: Punctuated) -> None:
-        self.place, self.name, self.window = place, name, window
-
-    def edges(self, rows: Rows, moment: Moment) -> tuple[Array, ...]:
+    def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """(keys, times, positions) of the rows that bring new edges, in order."""
         holds, marks = self._holds(rows), moment.marks[self.name]
         if marks.since is not None:
@@ -35,13 +36,13 @@ class PunctuatedRule(Rule):
         new[1:] = (code[1:] != code[:-1]) | (time[1:] != time[:-1])
         if marks.edge is not None:
             new &= time != marks.edge[code]
-        return code[new], time[new], rows.positions[at[new]]
+        return {self.place: (code[new], time[new], rows.positions[at[new]])}
 
     def _holds(self, rows: Rows) -> Array:
         columns = [np.asanyarray(rows.columns[column]) for column in self.window.columns]
         if isinstance(self.window.when, str) and columns[0].dtype.kind in "biuf":
-            given: Any = np.ma
-            holds: Array = np.asarray(given.getdata(columns[0]) != 0) & ~given.getmaskarray(columns[0])
+            masked: Any = np.ma
+            holds: Array = np.asarray(masked.getdata(columns[0]) != 0) & ~masked.getmaskarray(columns[0])
             return holds
         rows_of = zip(*(column.tolist() for column in columns), strict=True)
         return np.array([self.window.holds(list(values)) for values in rows_of], np.bool_)
@@ -78,16 +79,21 @@ class PunctuatedRule(Rule):
     def unsure(self, view: View, moment: Moment) -> Array:
         return np.asarray(view.begins[view.held + 1] - 1)
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         code, time, position = self._all_edges(moment)
         at = np.flatnonzero(code[1:] == code[:-1])
         if not len(at):
             return None
         code, start, end = code[at], time[at], time[at + 1]
         lo, hi = view.at_time(code, start), view.at_time(code, end)
-        return Found(code, np.full(len(at), self.place), start, end, end, lo, hi, position[at + 1])
+        return CompleteWindows(code, np.full(len(at), self.place), start, end, end, lo, hi, position[at + 1])
 
-    def last_edges(self, moment: Moment) -> Array:
+    def marks(self, moment: Moment) -> dict[str | None, Marks]:
+        if self.place not in moment.edges:
+            return {}
+        return {self.name: altered(moment.marks[self.name], edge=self._last_edges(moment))}
+
+    def _last_edges(self, moment: Moment) -> Array:
         """The last edge of each key, now."""
         code, time, _ = self._all_edges(moment)
         edge = np.full(len(moment.after), moment.low)
@@ -95,7 +101,7 @@ class PunctuatedRule(Rule):
         return edge
 
     def needed(self, view: View, moment: Moment) -> Array:
-        edge = self.last_edges(moment)
+        edge = self._last_edges(moment)
         needed = view.at_time(np.arange(len(edge)), edge)
         newest = np.maximum(view.begins[1:] - 1, view.begins[:-1])
         return np.where(edge == moment.low, newest, needed)
@@ -105,3 +111,8 @@ class PunctuatedRule(Rule):
         needed = self.needed(view, moment)
         begins[needed[needed < view.begins[1:]]] = True
         return begins
+
+
+@rule_of.register
+def _(window: Punctuated) -> type[Rule]:
+    return PunctuatedRule

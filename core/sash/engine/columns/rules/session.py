@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import Found, Moment, Pairs, Rows, Rule
+from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Rule, Windows, rule_of
+from sash.engine.columns.rules.periods import Grid, least
 from sash.engine.columns.table import View
 from sash.windows import Session
 
@@ -23,10 +26,16 @@ def apart(before: Array, after: Array, gap: Any) -> Array:
 class SessionRule(Rule):
     """All sessions of a lane. Slices are cut at the smallest gap; runs of them are sessions."""
 
-    def __init__(self, windows: dict[int, tuple[str | None, Session]]) -> None:
-        self.windows = windows
-        self.several = len(windows) > 1
+    joint = True
+    timely = True
+    windows: Mapping[int, tuple[str | None, Session]]
+
+    def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
+        super().__init__(windows, dtype, limit)
         self.least = min(window.number for _, window in windows.values())
+
+    def buckets(self, dtype: np.dtype[Any]) -> Grid:
+        return Grid([(0, self.least if dtype.kind == "i" else self.least / 2, 0)], dtype)
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least)
@@ -34,11 +43,11 @@ class SessionRule(Rule):
     def parted(self, pairs: Pairs, moment: Moment) -> Array:
         return apart(pairs.before, pairs.after, self.least)
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         if not len(view.table):
             return None
         parts = [self._complete(place, view, moment) for place in self.windows]
-        return Found(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+        return CompleteWindows(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
     def _complete(self, place: int, view: View, moment: Moment) -> tuple[Array, ...]:
         (name, window), table = self.windows[place], view.table
@@ -50,8 +59,8 @@ class SessionRule(Rule):
             always = since[code] == moment.low
             behind = np.where(always, start, since[code])
             fires &= always | ((start > behind) & apart(behind, start, window.number))
-        found = (code, np.full(len(lo), place), start, end, end, lo, hi)
-        return found if fires.all() else tuple(array[fires] for array in found)
+        windows = (code, np.full(len(lo), place), start, end, end, lo, hi)
+        return windows if fires.all() else tuple(array[fires] for array in windows)
 
     def _runs(self, gap: Any, view: View) -> tuple[Array, Array]:
         table = view.table
@@ -59,6 +68,13 @@ class SessionRule(Rule):
         begins[1:] = (table.code[1:] != table.code[:-1]) | apart(table.last[:-1], table.first[1:], gap)
         lo = np.flatnonzero(begins)
         return lo, np.concatenate([lo[1:], [len(table)]])
+
+    def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:
+        table = view.table
+        for _, window in self.windows.values():
+            lo, hi = self._runs(window.number, view)
+            end = table.last[hi - 1] + window.number
+            yield from least(end[end > watermark[table.code[lo]]])
 
     def needed(self, view: View, moment: Moment) -> Array:
         needed = view.begins[1:].copy()
@@ -79,3 +95,8 @@ class SessionRule(Rule):
         for _, window in self.windows.values():
             begins[self._open(window.number, view, moment)] = True
         return begins
+
+
+@rule_of.register
+def _(window: Session) -> type[Rule]:
+    return SessionRule

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import Found, Moment, Rule
-from sash.engine.columns.rules.periodic import Periods, numbered
+from sash.engine.columns.keys import Array, bounds
+from sash.engine.columns.moment import CompleteWindows, Moment
+from sash.engine.columns.rules.base import Rule, Windows, rule_of
+from sash.engine.columns.rules.periods import Periods, least, numbered
 from sash.engine.columns.table import Table, View
 from sash.kernels.row_passes import search
 from sash.windows import TimeWindow
@@ -20,32 +21,37 @@ __all__ = ["TimeRule"]
 class TimeRule(Rule):
     """All windows on time of a lane, at once. Their edges are cut together with those of others, by a grid."""
 
-    def __init__(self, windows: dict[int, tuple[str | None, TimeWindow]], limit: Any, dtype: Any) -> None:
+    joint = True
+    timely = True
+    series: ClassVar[type[Periods]] = Periods
+
+    def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
+        super().__init__(windows, dtype, limit)
         self.places = np.array(list(windows), np.int64)
         self.names = [name for name, _ in windows.values()]
-        self.windows = [window for _, window in windows.values()]
-        self.periods = Periods([window.numbers for _, window in windows.values()], dtype)
+        self.members = [window for _, window in windows.values()]
+        self.ticks = [window.ticks for window in self.members]
+        self.periods = self.series([window.numbers for window in self.members], dtype)
         self.limit = limit
-        self.several = len(windows) > 1
 
-    def complete(self, view: View, moment: Moment) -> Found | None:
+    def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         keys = view.held
         if not len(keys):
             return None
-        if len(view.begins) == 2 and len(self.windows) < 8:
-            found = [part for which in range(len(self.windows)) for part in self._of_one_key(which, view, moment)]
-            return _found(found) if found else None
+        if len(view.begins) == 2 and len(self.members) < 8:
+            parts = [part for which in range(len(self.members)) for part in self._of_one_key(which, view, moment)]
+            return _joined(parts) if parts else None
         block = max(1, (1 << 21) // len(keys))
         parts = [
             part
             for i in range(0, len(self.places), block)
             for part in self._complete(np.arange(len(self.places))[i : i + block], keys, view, moment)
         ]
-        return _found(parts)
+        return _joined(parts)
 
     def _of_one_key(self, which: int, view: View, moment: Moment) -> Iterator[tuple[Array, ...]]:
         """The same for one window of the only key: with single numbers NumPy is slow."""
-        window, table = self.windows[which], view.table
+        window, table = self.members[which], view.table
         oldest, newest = table.first[0].item(), table.last[-1].item()
         before, after = moment.before.watermark[0].item(), moment.after.watermark[0].item()
         first, last = window.first_behind(max(before, oldest)), window.index(newest)
@@ -102,9 +108,9 @@ class TimeRule(Rule):
         periods = self.periods.of(place if len(self.places) > 1 else 0)
         start, end = periods.start(k), periods.end(k)
         lo, hi = view.at_time(code, start), view.at_time(code, end)
-        found = (code, self.places[place], start, end, lo, hi)
+        windows = (code, self.places[place], start, end, lo, hi)
         held = hi > lo
-        return found if held.all() else tuple(array[held] for array in found)
+        return windows if held.all() else tuple(array[held] for array in windows)
 
     def _by_slice(self, which: int, keys: Array, first: Array, last: Array, view: View) -> tuple[Array, ...]:
         """At each slice the windows that it is the first one of."""
@@ -121,13 +127,20 @@ class TimeRule(Rule):
         code, start, end = table.code[lo], periods.start(k), periods.end(k)
         return code, np.full(len(lo), self.places[which]), start, end, lo, view.at_time(code, end)
 
+    def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:
+        keys, table = view.held, view.table
+        oldest, newest = table.first[view.begins[keys]], table.last[view.begins[keys + 1] - 1]
+        k = self.periods.first_behind(np.maximum(self._legal(watermark[keys]), oldest)[:, None])
+        there = self.periods.start(k) <= newest[:, None]
+        yield from least(self.periods.end(k)[there & (watermark[keys] != bounds(watermark.dtype)[1])[:, None]])
+
     def needed(self, view: View, moment: Moment) -> Array:
         watermark = moment.after.watermark
-        if len(watermark) == 1 and len(self.windows) < 8:
+        if len(watermark) == 1 and len(self.members) < 8:
             after = watermark[0].item()
             if after in (moment.low, moment.high):
                 return view.begins[:1] if after == moment.low else view.begins[1:]
-            oldest = min(window.start(window.first_behind(after)) for window in self.windows)
+            oldest = min(window.start(window.first_behind(after)) for window in self.members)
             return np.searchsorted(view.table.last, np.array([oldest], view.table.last.dtype))
         periods, legal = self.periods, self._legal(watermark)
         if len(periods) == 1:
@@ -144,7 +157,7 @@ class TimeRule(Rule):
     def begins(self, view: View, moment: Moment) -> Array:
         table, watermark = view.table, self._legal(moment.after.watermark)
         begins = np.zeros(len(table), np.bool_)
-        for which in range(len(self.windows)):
+        for which in range(len(self.members)):
             period = self.periods.of(which)
             index = period.index(table.first)
             begins[1:] |= (period.start(index[1:]) > table.last[:-1]) & self._coming(which, index[1:], watermark, table)
@@ -156,7 +169,12 @@ class TimeRule(Rule):
         return coming
 
 
-def _found(parts: Sequence[tuple[Array, ...]]) -> Found:
-    arrays = parts[0] if len(parts) == 1 else [np.concatenate(each) for each in zip(*parts, strict=True)]
+def _joined(parts: Sequence[tuple[Array, ...]]) -> CompleteWindows:
+    arrays = parts[0] if len(parts) == 1 else [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
     code, place, start, end, lo, hi = arrays
-    return Found(code, place, start, end, end, lo, hi)
+    return CompleteWindows(code, place, start, end, end, lo, hi)
+
+
+@rule_of.register
+def _(window: TimeWindow) -> type[Rule]:
+    return TimeRule

@@ -1,28 +1,28 @@
-"""The watches of all windows of a lane, by kind, and which of them is due next."""
+"""The watches of all windows of a lane, by the clock that they follow: where the next edge is, and who is due next."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from heapq import heapreplace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heapify, heapreplace
 from typing import Any
 
-from sash.engine.rows.edge_clock import EdgeClock
 from sash.engine.rows.slices import Slices
-from sash.engine.rows.watches.base import Closing
-from sash.engine.rows.watches.context import EdgeWatch, SessionWatch
-from sash.engine.rows.watches.create import watch_of
-from sash.engine.rows.watches.periodic import CountWatch, LastWatch, TimeWatch
-from sash.engine.rows.watches.policy import WhileWatch
+from sash.engine.rows.watches import last, policy  # noqa: F401  # which register their watches
+from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.engine.rows.watches.count import CountWatch
+from sash.engine.rows.watches.custom import EdgeWatch
+from sash.engine.rows.watches.session import SessionWatch
+from sash.engine.rows.watches.time import TimeWatch
 from sash.query.lanes import Lane
 from sash.state.lane_state import WindowState
-from sash.windows import Session, While, Window
+from sash.windows import Window
 
-__all__ = ["Watches"]
+__all__ = ["EdgeClock", "Watches"]
 
 
 class Watches:
-    """Made anew from the slices and the windows' states whenever those have changed other than by a tuple.
+    """Created anew from the slices and the windows' states whenever those have changed other than by a tuple.
 
     ``gap`` is the smallest of the sessions'; ``on_positions``: some window's edges are positions; ``added`` are the
     windows that came while the stream ran, ``since`` the newest time that one of them knows nothing of.
@@ -38,24 +38,23 @@ class Watches:
         settled: int,
         revises: bool,
     ) -> None:
+        self.counts: list[CountWatch] = []
+        self.edged: list[EdgeWatch] = []
+        self.timed: list[TimeWatch] = []
+        self.sessions: list[SessionWatch] = []
         windows = [named[name] for name in lane.names]
         self.all = [
-            WhileWatch(number, states[name], slices, window, settled)
-            if isinstance(window, While)
-            else watch_of(number, window, states[name], slices, watermark, settled)
+            watch_of(window, number, states[name], slices, watermark, settled)
             for number, (name, window) in enumerate(zip(lane.names, windows, strict=True))
         ]
         for watch in self.all:
             watch.revises = revises
-        self.counts = [watch for watch in self.all if isinstance(watch, CountWatch)]
-        self.edged = [watch for watch in self.all if isinstance(watch, EdgeWatch)]
-        self.timed = [watch for watch in self.all if isinstance(watch, TimeWatch)]
-        self.sessions = [watch for watch in self.all if isinstance(watch, SessionWatch)]
-        self.all_timed = len(self.timed) == len(self.all)
-        self.on_positions = any(isinstance(watch, CountWatch | LastWatch) for watch in self.all)
-        self.gap: Any = min((window.number for window in windows if isinstance(window, Session)), default=math.inf)
+            watch.enlist(self)
+        self.on_positions = any(window.edges_are_positions for window in windows)
+        self.gap: Any = min((session.gap for session in self.sessions), default=math.inf)
         self.added = [watch for watch in self.all if watch.state.since is not None]
         self.since: Any = max((watch.state.since for watch in self.added), default=None)
+        self._reach = max(window.time_reach for window in windows)
         self.time_clock = EdgeClock([watch.next_edge for watch in self.timed])
         self._timed_due = sorted((watch.due, i) for i, watch in enumerate(self.timed))
         self.look_at_counts()
@@ -66,15 +65,21 @@ class Watches:
         self._counts_due = sorted((watch.due, i) for i, watch in enumerate(self.counts))
 
     def count_one_before(self, time: Any) -> None:
-        """A tuple has come that an added window knows nothing of: it counts on from one further."""
-        for watch in self.added:
-            if time <= watch.state.since:
-                state, slices = watch.state, watch.slices
-                slices.journal = (slices.journal, setattr, state, "since_count", state.since_count)
-                state.since_count += 1
-                if isinstance(watch, CountWatch):
-                    watch.due += 1
-                    self.look_at_counts()
+        """A tuple has come that added windows may know nothing of."""
+        behind = [watch for watch in self.added if time <= watch.state.since]
+        for watch in behind:
+            watch.count_one_before()
+        if behind and self.counts:
+            self.look_at_counts()
+
+    def next_end(self, newest: Any, watermark: Any) -> Any:
+        """No window on time is complete before this, unless tuples come; None: none ever is. O(1).
+
+        Where that is not known at once, it is the watermark: look again soon.
+        """
+        if not newest + self._reach > watermark:
+            return None
+        return self.next_time if len(self.timed) == len(self.all) else watermark
 
     @property
     def next_time(self) -> Any:
@@ -90,19 +95,15 @@ class Watches:
             return math.inf
         return min(self.count_clock.next(settled - 1), self._counts_due[0][0] - 1)
 
-    def slid(self) -> None:
-        """The only window, one on counts, has been given."""
+    def step(self) -> None:
+        """Go on to the next window of the only watch, which is on counts."""
         watch = self.counts[0]
         watch.step()
         self._counts_due[0] = (watch.due, 0)
 
     def complete(self, watermark: Any, upto: Any, settled: int) -> Iterator[Closing]:
         """The windows that are complete with so many ``settled`` tuples, and when the watermark goes to ``upto``."""
-        counts, dues = self.counts, self._counts_due
-        while dues and dues[0][0] <= settled:
-            number = dues[0][1]
-            yield from counts[number].fire(settled)
-            heapreplace(dues, (counts[number].due, number))
+        yield from _fire(self.counts, self._counts_due, settled)
         for watch in self.edged:
             yield from watch.fire(upto)
         if watermark is not None and upto <= watermark:
@@ -110,13 +111,50 @@ class Watches:
         for session in self.sessions:
             if session.due <= upto:
                 yield from session.fire(upto)
-        timed, dues = self.timed, self._timed_due
-        while dues and dues[0][0] <= upto and dues[0][0] != math.inf:
-            number = dues[0][1]
-            yield from timed[number].fire(upto)
-            heapreplace(dues, (timed[number].due, number))
+        yield from _fire(self.timed, self._timed_due, upto)
 
     def touched(self, time: Any, position: int, watermark: Any) -> Iterator[Closing]:
         """The windows that a late tuple has changed."""
         for watch in self.all:
             yield from watch.touched(time, position, watermark)
+
+
+def _fire(watches: Sequence[Watch], dues: list[tuple[Any, int]], upto: Any) -> Iterator[Closing]:
+    """The complete windows of the watches that are due; ``dues`` is a heap of when, and which. O(log watches) each."""
+    while dues and dues[0][0] <= upto and dues[0][0] != math.inf:
+        number = dues[0][1]
+        yield from watches[number].fire(upto)
+        heapreplace(dues, (watches[number].due, number))
+
+
+class EdgeClock:
+    """The next edge behind a time, over many windows. The one found last is remembered: most tuples lie before it.
+
+    O(log windows) for each edge passed, as long as times advance; a time before the last one asks every window.
+
+    >>> clock = EdgeClock([lambda t: t - t % 10 + 10, lambda t: t - t % 15 + 15])
+    >>> [clock.next(time) for time in [1, 9, 10, 14, 16, 3]]
+    [10, 10, 15, 15, 20, 10]
+    """
+
+    def __init__(self, next_edges: Sequence[Callable[[Any], Any]]) -> None:
+        self._next_edges = next_edges
+        self._heap: list[tuple[Any, int]] = []
+        self._from: Any = math.inf  # behind it, up to the edge, that is the next
+        self._edge: Any = -math.inf
+
+    def next(self, after: Any) -> Any:
+        """The first edge behind ``after``; infinity if there is none."""
+        if self._from <= after < self._edge:
+            return self._edge
+        if not self._next_edges:
+            return math.inf
+        if after < self._from and self._heap:
+            return min(next_edge(after) for next_edge in self._next_edges)
+        if not self._heap:
+            self._heap = [(next_edge(after), i) for i, next_edge in enumerate(self._next_edges)]
+            heapify(self._heap)
+        while (first := self._heap[0])[0] <= after:
+            heapreplace(self._heap, (self._next_edges[first[1]](after), first[1]))
+        self._from, self._edge = after, self._heap[0][0]
+        return self._edge

@@ -1,6 +1,6 @@
-"""What is common to watches, each of which knows one window of a query: which of its windows are complete.
+"""What watches have in common. A watch knows which windows of one window type are complete, and emits closings.
 
-``due`` is a watermark below which a watch has nothing to give. All it gives are closings: windows as runs of slices.
+A closing is a window as a run of slices. Below the watermark ``due`` a watch has nothing to emit.
 """
 
 from __future__ import annotations
@@ -8,16 +8,21 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sash.engine.rows.slices import Slices
 from sash.state.lane_state import WindowState
+from sash.windows import Window
 
-__all__ = ["Closing", "Result", "Watch"]
+if TYPE_CHECKING:
+    from sash.engine.rows.watches.all import Watches
+
+__all__ = ["Closing", "Result", "Watch", "watch_of"]
 
 
 class Closing(NamedTuple):
-    """A window that is complete: slices ``low`` to before ``high``. In the order in which results come."""
+    """A window that is complete: slices ``low`` to before ``high``. Its first five fields are the order of results."""
 
     completion: Any
     on_counts: bool
@@ -28,11 +33,11 @@ class Closing(NamedTuple):
     low: int
     high: int
     total: Any = None
-    """What it adds up to, if that is known already."""
+    """Its partial, if that is known already."""
 
 
 class Result(NamedTuple):
-    """A result as a lane gives it: times as they are inside."""
+    """A result of a lane: times as they are inside."""
 
     window: int
     """Its place among the lane's windows."""
@@ -47,16 +52,22 @@ class Watch(ABC):
 
     due: Any = -math.inf
     revises = False
-    """Whether windows can be given again: then it is remembered which have been."""
+    """Whether windows can be corrected: then the emitted ones are remembered."""
 
-    def __init__(self, number: int, state: WindowState, slices: Slices) -> None:
+    def __init__(self, window: Any, number: int, state: WindowState, slices: Slices, after: Any, settled: int) -> None:
+        """``after`` is the watermark up to which windows have been emitted, ``settled`` the number of tuples."""
+        self.window = window
         self.number = number
         self.state = state
         self.slices = slices
 
     @abstractmethod
+    def enlist(self, watches: Watches) -> None:
+        """Join the watches that are due by the same clock."""
+
+    @abstractmethod
     def fire(self, upto: Any) -> Iterator[Closing]:
-        """The windows that are complete when the watermark goes to ``upto``, and have not been given."""
+        """The windows that are complete when the watermark goes to ``upto``, and have not been emitted."""
 
     @abstractmethod
     def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
@@ -65,6 +76,12 @@ class Watch(ABC):
     @abstractmethod
     def keep_from(self, horizon: Any) -> int:
         """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
+
+    def count_one_before(self) -> None:
+        """A tuple has come that an added window knows nothing of: it counts on from one further."""
+        state, slices = self.state, self.slices
+        slices.journal = (slices.journal, setattr, state, "since_count", state.since_count)
+        state.since_count += 1
 
     def is_begin(self, at: int) -> bool:
         """Whether one of its windows can begin with slice ``at``, which is not the first that it needs."""
@@ -79,11 +96,11 @@ class Watch(ABC):
             del self.state.revisions[extent]
 
     def begun_after(self, start: Any) -> bool:
-        """Whether a window that begins at ``start`` is one of those it gives."""
+        """Whether it emits a window that begins at ``start``, which one that was added later may not."""
         return self.state.since is None or start > self.state.since
 
     def _again(self, extent: tuple[Any, Any], emitted: bool) -> int:
-        """The revision of a window of fixed extent that is given once more, or for the first time."""
+        """The revision of a window of fixed extent that is emitted again, or for the first time."""
         if not emitted:
             return 0
         revisions = self.state.revisions
@@ -98,7 +115,7 @@ class Watch(ABC):
         self.slices.journal = (self.slices.journal, _put_back_all, revisions, dict(revisions))
 
     def _replacing(self, extents: list[tuple[Any, Any]]) -> list[int]:
-        """The revisions of windows that take the place of all given ones that they overlap."""
+        """The revisions of windows that replace all emitted ones that they overlap."""
         if not self.revises:
             return [0] * len(extents)
         known = self.state.revisions
@@ -114,6 +131,12 @@ class Watch(ABC):
         """The first slice with a tuple at or behind ``horizon``."""
         at = self.slices.begin(horizon)
         return at - 1 if at and not self.slices.all[at - 1].last < horizon else at
+
+
+@singledispatch
+def watch_of(window: Window, number: int, state: WindowState, slices: Slices, after: Any, settled: int) -> Watch:
+    """The watch of a window. Each type of window registers its own, beside it."""
+    raise TypeError(f"no watch is registered for windows such as {window!r}")
 
 
 def _put_back_one(revisions: dict[Any, int], extent: Any, was: int | None) -> None:

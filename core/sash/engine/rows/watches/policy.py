@@ -11,8 +11,8 @@ from typing import Any
 
 from sash.aggregators.mta.amta import AMTA
 from sash.engine.rows.slices import Slices
-from sash.engine.rows.watches.base import Closing, Watch
-from sash.engine.rows.watches.periodic import CountWatch
+from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.engine.rows.watches.count import CountWatch
 from sash.state.lane_state import WindowState
 from sash.windows import While
 
@@ -22,8 +22,10 @@ __all__ = ["WhileWatch"]
 class WhileWatch(CountWatch):
     """``due`` is one more than the tuples that have been looked at. Positions inside are counted from its begin."""
 
-    def __init__(self, number: int, state: WindowState, slices: Slices, window: While, settled: int) -> None:
-        Watch.__init__(self, number, state, slices)
+    def __init__(
+        self, window: While, number: int, state: WindowState, slices: Slices, after: Any, settled: int
+    ) -> None:
+        Watch.__init__(self, window, number, state, slices, after, settled)
         self.window: While = window
         self.due = max(settled, state.since_count) + 1
         self._amta: AMTA | None = None
@@ -43,7 +45,7 @@ class WhileWatch(CountWatch):
             base = self.state.since_count
             low, high = self.slices.at(base + self._front), self.slices.at(self.due - 1)
             self._amta = AMTA(self.slices.bundle.merging)
-            self._amta.insert_many(piece.partial for piece in self.slices.all[low:high])
+            self._amta.insert_many(slice_.partial for slice_ in self.slices.all[low:high])
         return self._amta
 
     def _policy(self, total: Any, oldest: Any) -> Any:
@@ -54,8 +56,8 @@ class WhileWatch(CountWatch):
         while self.due <= upto:
             amta, base = self._filled(), self.state.since_count
             at = self.slices.at(self.due - 1)
-            piece = self.slices.all[at]
-            amta.insert(piece.partial)
+            slice_ = self.slices.all[at]
+            amta.insert(slice_.partial)
             gone = amta.evict_while(self._policy)
             front, end = self._front + gone, self.due - base
             if gone:
@@ -63,7 +65,7 @@ class WhileWatch(CountWatch):
             self.due += 1
             if len(amta):
                 low = at + 1 - len(amta)
-                yield Closing(piece.last, True, end, self.number, front, 0, low, at + 1, amta.total())
+                yield Closing(slice_.last, True, end, self.number, front, 0, low, at + 1, amta.total())
 
     def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         raise AssertionError("a window of a slide policy is never corrected")
@@ -73,3 +75,6 @@ class WhileWatch(CountWatch):
 
     def forget(self, horizon: Any) -> None:
         pass
+
+
+watch_of.register(While, WhileWatch)

@@ -6,14 +6,14 @@ Numbers of edges have the type of times: whole, or float, where a quotient may b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from sash.windows import Last, TimeWindow, Window
+from sash.windows import TimeWindow
 
-__all__ = ["Grid", "Periods", "edges_of"]
+__all__ = ["Grid", "Periods", "least", "numbered"]
 
 Array = np.ndarray[Any, Any]
 
@@ -23,7 +23,7 @@ class Periods:
 
     def __init__(self, numbers: Sequence[tuple[Any, Any, Any]], dtype: Any) -> None:
         self.range, self.slide, self.offset = (
-            np.array([each[i] for each in numbers], dtype).reshape(-1) for i in range(3)
+            np.array([window[i] for window in numbers], dtype).reshape(-1) for i in range(3)
         )
         self.whole = self.slide.dtype.kind == "i"
 
@@ -75,30 +75,23 @@ class Periods:
         return k
 
 
-def edges_of(windows: Sequence[Window], dtype: Any) -> Grid:
-    """The edges of all windows that are periodic in time, each set of edges once."""
-    numbers: dict[tuple[Any, Any, Any], None] = {}
-    for window in windows:
-        if isinstance(window, Last):
-            window = window.ticks
-        if isinstance(window, TimeWindow):
-            range_, slide, offset = window.numbers
-            numbers[_reduced(0, slide, offset, dtype)] = None
-            if not window.aligned:  # of floats, even where range and slide are equal: sums are rounded
-                numbers[_reduced(range_, slide, offset, dtype)] = None
-    return Grid(list(numbers), dtype)
-
-
-def _reduced(shift: Any, slide: Any, offset: Any, dtype: Any) -> tuple[Any, Any, Any]:
-    return (0, slide, (offset + shift) % slide) if np.dtype(dtype).kind == "i" else (shift, slide, offset)
-
-
 class Grid:
     """Sets of edges; of all of them together, which lie where."""
 
     def __init__(self, numbers: Sequence[tuple[Any, Any, Any]], dtype: Any) -> None:
         self.sets = Periods(numbers, dtype)
         self._whole = [(slide, offset) for _, slide, offset in numbers] if self.sets.whole else []
+
+    @staticmethod
+    def of(windows: Iterable[TimeWindow], dtype: Any) -> Grid:
+        """The bounds of all these windows, each set of edges once."""
+        numbers: dict[tuple[Any, Any, Any], None] = {}
+        for window in windows:
+            range_, slide, offset = window.numbers
+            numbers[_reduced(0, slide, offset, dtype)] = None
+            if not window.aligned:  # of floats, even where range and slide are equal: sums are rounded
+                numbers[_reduced(range_, slide, offset, dtype)] = None
+        return Grid(list(numbers), dtype)
 
     def __len__(self) -> int:
         return len(self.sets)
@@ -151,3 +144,13 @@ def numbered(first: Array, counts: Array) -> tuple[Array, Array]:
     which = np.repeat(np.arange(len(counts)), counts)
     begins = np.cumsum(counts) - counts
     return which, first[which] + (np.arange(len(which)) - begins[which]).astype(first.dtype)
+
+
+def _reduced(shift: Any, slide: Any, offset: Any, dtype: Any) -> tuple[Any, Any, Any]:
+    return (0, slide, (offset + shift) % slide) if np.dtype(dtype).kind == "i" else (shift, slide, offset)
+
+
+def least(times: Array) -> Iterator[Any]:
+    """The least of some times, if there is any."""
+    if len(times):
+        yield times.min()

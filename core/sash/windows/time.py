@@ -1,4 +1,4 @@
-"""Sliding and tumbling windows, on counts of tuples and on time or any other measure that advances."""
+"""Sliding and tumbling windows on time, or on any other column that advances."""
 
 from __future__ import annotations
 
@@ -7,48 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
-from sash.aggregators.chunk_size import checked_window
 from sash.values.durations import as_duration, nanoseconds
-from sash.windows.base import ContextFree, Extent
+from sash.windows.base import Extent
+from sash.windows.count import CountWindow
+from sash.windows.custom import ContextFree
 
-__all__ = ["CountWindow", "TimeWindow", "sliding", "tumbling"]
-
-
-@dataclass(frozen=True)
-class CountWindow(ContextFree):
-    """W[range, slide]: window i covers the values i·slide … i·slide + range - 1 and is complete with the last.
-
-    Only full windows give results. ``partial``: also those before the first full one, which are not yet full; they end
-    a whole number of slides before it.
-    """
-
-    measure: ClassVar[Literal["time", "count"]] = "count"
-    range: int
-    slide: int
-    partial: bool = False
-
-    def __post_init__(self) -> None:
-        checked_window(self.range, self.slide)
-
-    def __str__(self) -> str:
-        return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial
-
-    def next_edge(self, after: int) -> int:
-        start = max(0, (after // self.slide + 1) * self.slide)
-        return min(start, self._end_behind(after))
-
-    def _end_behind(self, after: int) -> int:
-        first = self.range % self.slide or self.slide
-        least = first if self.partial else self.range
-        return max(least, (after - first) // self.slide * self.slide + self.slide + first)
-
-    def windows(self, after: int, upto: float) -> Iterator[Extent]:
-        for end in count(self._end_behind(after), self.slide):
-            if end > upto:
-                return
-            yield max(0, end - self.range), end
+__all__ = ["TimeWindow", "checked_number", "measured", "sliding", "tumbling"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +24,7 @@ class TimeWindow(ContextFree):
     Durations of event time; with ``on``, numbers in the unit of that column. A window without a tuple gives no result.
     """
 
+    needs_time: ClassVar[bool] = True
     range: Any
     slide: Any
     offset: Any = 0
@@ -66,23 +33,14 @@ class TimeWindow(ContextFree):
     _aligned: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        given = {"range": self.range, "slide": self.slide, "offset": self.offset}
-        if self.on is None:
-            for name, value in given.items():
-                object.__setattr__(self, name, as_duration(value, name))
-            numbers = [nanoseconds(getattr(self, name)) for name in given]
-        else:
-            numbers = [checked_number(value, name, self.on) for name, value in given.items()]
+        numbers = measured(self, "range", "slide", "offset")
         range_, slide, _ = numbers
-        for name, number in zip(("range", "slide"), (range_, slide), strict=True):
-            if number <= 0:
-                raise ValueError(f"{name} must be more than 0; got {given[name]!r}")
         if range_ < slide:
             raise ValueError(
                 f"range {self.range} is below slide {self.slide}: tuples between windows would be in none; "
                 f"use a range of at least {self.slide}, or sample the input first"
             )
-        object.__setattr__(self, "_numbers", tuple(numbers))
+        object.__setattr__(self, "_numbers", numbers)
         whole = isinstance(range_, int) and isinstance(slide, int)
         object.__setattr__(self, "_aligned", whole and range_ % slide == 0)
 
@@ -95,6 +53,35 @@ class TimeWindow(ContextFree):
     def aligned(self) -> bool:
         """Whether the slide divides the range, so that windows end where others begin."""
         return self._aligned
+
+    @property
+    def ticks(self) -> TimeWindow:
+        """The windows whose bounds are its edges."""
+        return self
+
+    @property
+    def bound_steps(self) -> tuple[Any, ...]:
+        return self._numbers
+
+    @property
+    def time_reach(self) -> Any:
+        return self._numbers[0]
+
+    @property
+    def slices_a_window(self) -> int:
+        return int(self._numbers[0] // self._numbers[1])
+
+    def slices_words(self) -> str:
+        return super().slices_words() + ("" if self._aligned else ", cut where windows end too")
+
+    def file_offset(self) -> Any:
+        """The offset as a query file has it; None if there is none."""
+        return None if self.offset in (0, "0s") else self.offset
+
+    def file_table(self) -> dict[str, Any]:
+        tumbles = self.range == self.slide
+        table = {"type": "tumbling" if tumbles else "sliding", "range": self.range}
+        return table | {"slide": None if tumbles else self.slide, "offset": self.file_offset(), "on": self.on}
 
     def __str__(self) -> str:
         text = f"W[{self.range}, {self.slide}]"
@@ -143,8 +130,26 @@ class TimeWindow(ContextFree):
             yield start, start + range_
 
 
+def measured(window: Any, *names: str) -> tuple[Any, ...]:
+    """The named fields of a window as numbers in the unit that times have inside; durations are normalised in place.
+
+    All but ``offset`` must be more than 0.
+    """
+    values = {name: getattr(window, name) for name in names}
+    if window.on is None:
+        for name, value in values.items():
+            object.__setattr__(window, name, as_duration(value, name))
+        numbers = {name: nanoseconds(getattr(window, name)) for name in names}
+    else:
+        numbers = {name: checked_number(value, name, window.on) for name, value in values.items()}
+    for name, number in numbers.items():
+        if number <= 0 and name != "offset":
+            raise ValueError(f"{name} must be more than 0; got {values[name]!r}")
+    return tuple(numbers.values())
+
+
 def checked_number(value: Any, name: str, on: str) -> Any:
-    """A finite number, which is what a measure other than time is given in."""
+    """A finite number, which is what a measure other than time is values in."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"{name} must be a number in the unit of column {on!r}; got {value!r}")
     return value

@@ -1,0 +1,97 @@
+"""The watch of windows on counts whose edges do not depend on tuples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sash.engine.rows.slices import Slices
+from sash.engine.rows.watches.base import Closing, Watch
+from sash.state.lane_state import WindowState
+from sash.windows import ContextFree, CountWindow
+
+if TYPE_CHECKING:
+    from sash.engine.rows.watches.all import Watches
+
+__all__ = ["CountWatch"]
+
+
+class CountWatch(Watch):
+    """A context free window on counts; ``due`` is a number of settled tuples."""
+
+    def __init__(
+        self, window: ContextFree, number: int, state: WindowState, slices: Slices, after: Any, settled: int
+    ) -> None:
+        super().__init__(window, number, state, slices, after, settled)
+        self.window = window
+        self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
+        self._restart(settled - state.since_count)
+
+    def enlist(self, watches: Watches) -> None:
+        watches.counts.append(self)
+
+    def count_one_before(self) -> None:
+        super().count_one_before()
+        self.due += 1
+
+    def _restart(self, after: int) -> None:
+        self._extents = self.window.windows(after, math.inf)
+        self.start: Any
+        self.start, end = next(self._extents, (math.inf, math.inf))
+        self.due = end + self.state.since_count
+
+    def step(self) -> None:
+        """On to the window after the one that was due."""
+        plain = self._plain
+        if plain is not None:
+            self.due += plain.slide
+            start = self.due - self.state.since_count - plain.range
+            self.start = start if start > 0 else 0
+        else:
+            self.start, end = next(self._extents, (math.inf, math.inf))
+            self.due = end + self.state.since_count
+
+    def next_edge(self, after: int) -> int:
+        """The next edge, as a position in the whole stream."""
+        base = self.state.since_count
+        return base if after < base else int(self.window.next_edge(after - base)) + base
+
+    def fire(self, upto: Any) -> Iterator[Closing]:
+        while self.due <= upto:
+            yield self._closing(self.start, self.due - self.state.since_count, 0)
+            self.step()
+
+    def _closing(self, start: int, end: int, revision: int) -> Closing:
+        base = self.state.since_count
+        low, high = self.slices.at(start + base), self.slices.at(end + base)
+        return Closing(self.slices.all[high - 1].last, True, end, self.number, start, revision, low, high)
+
+    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+        base = self.state.since_count
+        if position < base:
+            return  # it has come before those that are counted
+        for start, end in self.window.windows(position - base, self._last_given()):
+            yield self._closing(start, end, self._again((start, end), True))
+
+    def _last_given(self) -> Any:
+        """Up to which end windows have been given."""
+        return self.due - 1 - self.state.since_count
+
+    def keep_from(self, horizon: Any) -> int:
+        at = self._behind(horizon)
+        base = self.state.since_count
+        first = self.slices.all[at].position if at < len(self.slices.all) else math.inf
+        start = self.start
+        if first != math.inf:
+            start = min(start, next(self.window.windows(first - base, math.inf), (start, 0))[0])
+        return self.slices.at(start + base)
+
+    def is_begin(self, at: int) -> bool:
+        position = self.slices.all[at].position
+        return self.next_edge(position - 1) == position
+
+    def forget(self, horizon: Any) -> None:
+        at = self._behind(horizon)
+        first = self.slices.all[at].position - self.state.since_count if at < len(self.slices.all) else self.due
+        super().forget(first)

@@ -1,0 +1,89 @@
+"""The watch of windows on time whose edges do not depend on tuples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sash.engine.rows.slices import Slices
+from sash.engine.rows.watches.base import Closing, Watch
+from sash.state.lane_state import WindowState
+from sash.windows import ContextFree
+
+if TYPE_CHECKING:
+    from sash.engine.rows.watches.all import Watches
+
+__all__ = ["TimeWatch"]
+
+
+class TimeWatch(Watch):
+    """A context free window on time."""
+
+    def __init__(
+        self, window: ContextFree, number: int, state: WindowState, slices: Slices, after: Any, settled: int
+    ) -> None:
+        super().__init__(window, number, state, slices, after, settled)
+        self.window = window
+        self._extents: Iterator[tuple[Any, Any]] | None = None
+        self._start: Any = None
+        if after is not None:
+            self._restart(after)
+
+    def enlist(self, watches: Watches) -> None:
+        watches.timed.append(self)
+
+    def next_edge(self, after: Any) -> Any:
+        """The next edge behind ``after``; none before the window was added."""
+        since = self.state.since
+        return self.window.next_edge(after if since is None else max(after, since))
+
+    def _restart(self, after: Any) -> None:
+        self._extents = iter(()) if after == math.inf else self.window.windows(after, math.inf)
+        self._step()
+
+    def _step(self) -> None:
+        assert self._extents is not None
+        self._start, self.due = next(self._extents, (math.inf, math.inf))
+
+    def fire(self, upto: Any) -> Iterator[Closing]:
+        slices = self.slices
+        if self._extents is None:
+            oldest = slices.all[0].first if slices.all else upto
+            self._restart(min(oldest, upto))
+        while self.due <= upto and self.due != math.inf:
+            start, end = self._start, self.due
+            low, high = slices.begin(start), slices.begin(end)
+            if low < high:
+                if self.begun_after(start):
+                    yield from self._closings(start, end, low, high)
+                self._step()
+            elif high < len(slices.all):
+                self._restart(max(end, min(upto, slices.all[high].first)))
+            else:
+                self._restart(upto)
+
+    def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
+        yield Closing(end, False, end, self.number, start, 0, low, high)
+
+    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+        slices = self.slices
+        for start, end in self.window.windows(time, upto):
+            if start > time:
+                return
+            if self.begun_after(start):
+                low, high = slices.begin(start), slices.begin(end)
+                emitted = high - low > 1 or slices.all[low].count > 1
+                yield Closing(end, False, end, self.number, start, self._again((start, end), emitted), low, high)
+
+    def keep_from(self, horizon: Any) -> int:
+        if horizon == math.inf:
+            return len(self.slices.all)
+        if not self.revises and self._extents is not None:
+            return self.slices.begin(self._start)  # of the first that is not emitted: nothing before it changes
+        start, _ = next(self.window.windows(horizon, math.inf), (math.inf, None))
+        return self.slices.begin(start)
+
+    def is_begin(self, at: int) -> bool:
+        older, younger = self.slices.all[at - 1 : at + 1]
+        return bool(self.next_edge(older.last) <= younger.first)

@@ -1,0 +1,124 @@
+"""Cumulative windows: they grow step by step until they begin anew (SQL's CUMULATE)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+from typing import Any, ClassVar
+
+from sash.windows.base import Extent
+from sash.windows.custom import ContextFree
+from sash.windows.time import TimeWindow, measured
+
+__all__ = ["CumulativeWindow", "cumulative"]
+
+
+@dataclass(frozen=True)
+class CumulativeWindow(ContextFree):
+    """[j·range + offset, j·range + offset + i·step) for every whole j and i = 1 … range / step.
+
+    Windows are numbered: window k ends with step k, and begins with the first step of its range.
+    """
+
+    needs_time: ClassVar[bool] = True
+    range: Any
+    step: Any
+    offset: Any = 0
+    on: str | None = None
+    _ticks: TimeWindow = field(init=False, repr=False, compare=False)
+    _numbers: tuple[Any, Any, Any] = field(init=False, repr=False, compare=False)
+    _steps: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        numbers = range_, step, _ = measured(self, "range", "step", "offset")
+        if not (steps := _quotient(range_, step)):
+            raise ValueError(f"step {self.step} does not divide range {self.range}: use one that does")
+        object.__setattr__(self, "_numbers", numbers)
+        object.__setattr__(self, "_steps", steps)
+        object.__setattr__(self, "_ticks", TimeWindow(self.step, self.step, self.offset, self.on))
+
+    @property
+    def numbers(self) -> tuple[int, Any, Any]:
+        """How many steps a range has; a step and the offset in the unit that times have inside."""
+        return self._steps, *self._numbers[1:]
+
+    @property
+    def ticks(self) -> TimeWindow:
+        """The tumbling windows of one step, whose bounds are its edges."""
+        return self._ticks
+
+    @property
+    def bound_steps(self) -> tuple[Any, ...]:
+        return self._numbers
+
+    @property
+    def time_reach(self) -> Any:
+        return self._numbers[0]
+
+    def file_table(self) -> dict[str, Any]:
+        table = {"type": "cumulative", "range": self.range, "step": self.step}
+        return table | {"offset": self._ticks.file_offset(), "on": self.on}
+
+    def __str__(self) -> str:
+        offset = f" offset {self.offset}" if self._numbers[2] else ""
+        return f"cumulative {self.range} by {self.step}{offset}" + (f" on {self.on}" if self.on else "")
+
+    def index(self, time: Any) -> int:
+        """The largest k whose window begins at or before ``time``."""
+        k = self._ticks.index(time)
+        return k - k % self._steps + self._steps - 1
+
+    def start(self, k: int) -> Any:
+        """Where window k begins."""
+        return self._ticks.start(k - k % self._steps)
+
+    def first_behind(self, after: Any) -> int:
+        """The first k whose window ends behind ``after``."""
+        return self._ticks.first_behind(after)
+
+    def next_edge(self, after: Any) -> Any:
+        return self._ticks.next_edge(after)
+
+    def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
+        for k in count(self.first_behind(after)):
+            end = self._ticks.start(k) + self._numbers[1]
+            if end > upto:
+                return
+            yield self.start(k), end
+
+
+def _quotient(range_: Any, step: Any) -> int:
+    """How often a step goes into a range; 0 if it does not divide it. Floats need not be exact."""
+    if isinstance(range_, int) and isinstance(step, int):
+        return 0 if range_ % step else range_ // step
+    steps = round(range_ / step)
+    return steps if math.isclose(steps * step, range_, rel_tol=1e-12) else 0
+
+
+def cumulative(
+    range: float | str | timedelta,
+    step: float | str | timedelta,
+    *,
+    offset: float | str | timedelta = 0,
+    on: str | None = None,
+) -> CumulativeWindow:
+    """All since the last multiple of ``range``, every ``step``: totals of the day so far, hour by hour.
+
+    ``step`` must divide ``range``. Both are durations of event time, or, with ``on``, numbers in the unit of that
+    column. A window without a tuple gives no result. One slice a step is kept, shared with other windows.
+
+    >>> import sash
+    >>> query = sash.Query(windows=cumulative(6, step=2, on="hour"), aggregates={"sum": sash.Sum("load")}, time="hour")
+    >>> results = sash.run(query, {"hour": [0, 1, 2, 5, 6], "load": [1, 1, 1, 1, 1]})
+    >>> list(zip(results["window_start"], results["window_end"], results["sum"]))
+    [(0, 2, 2), (0, 4, 3), (0, 6, 4), (6, 8, 1), (6, 10, 1), (6, 12, 1)]
+    """
+    if on is None and any(isinstance(value, int | float) for value in (range, step)):
+        raise TypeError(
+            f"cumulative windows are on time: range {range!r} and step {step!r} must be durations such as '1d' and "
+            "'1h'; for numbers along a column name it with on="
+        )
+    return CumulativeWindow(range, step, offset, on)
