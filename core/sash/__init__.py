@@ -43,7 +43,7 @@ from sash.aggregations import (
     check_laws,
 )
 from sash.aggregators.chunk_size import optimal_chunk, optimal_chunk_time
-from sash.engine.planner import explain
+from sash.engine.explain import explain
 from sash.query import Query
 from sash.query.file import QueryFileError, dump_query, load_query
 from sash.runtime.operator import Operator

@@ -11,8 +11,8 @@ Sorted batches
     :func:`gathered` are such batches with enough rows each.
 Results
     :func:`result_columns` are the columns (:class:`Column`) of a query's results in Arrow's types, as far as an engine
-    has them (:class:`EngineTypes`). :class:`Columns` writes outcomes as record batches. The bounds of a window are
-    values of the column that :func:`ends_in` names, or a :data:`POSITION`.
+    has them (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window are
+    values of the column that :func:`bound_column` names, or a :data:`POSITION`.
 Queries, times, state
     :func:`parse_query` and :class:`QueryImportError`; :func:`nanoseconds` of a duration and :data:`STEPS` of units;
     :func:`milliseconds` of a time and the :func:`moment` that they are, up to the :data:`FARTHEST`; the
@@ -40,12 +40,12 @@ from typing import TYPE_CHECKING, Any
 from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
 from sash.query.file import QueryImportError, parse_query
 from sash.query.import_paths import near
-from sash.runtime.arrow_output import Columns
+from sash.runtime.arrow_output import ArrowOutput
 from sash.runtime.keyed import KeyedOperator, Outcomes
 from sash.runtime.operator import KeyOperator
 from sash.runtime.result_columns import Column, EngineTypes, result_columns
 from sash.runtime.sorted_batches import SortedBatches, gathered
-from sash.runtime.window_bounds import POSITION, ends_in
+from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.untagged import dumps
 from sash.values.allocator import keep_freed_memory
@@ -63,8 +63,8 @@ __all__ = [
     "POSITION",
     "STEPS",
     "WAITING",
+    "ArrowOutput",
     "Column",
-    "Columns",
     "DataError",
     "EngineTypes",
     "Fingerprint",
@@ -76,8 +76,8 @@ __all__ = [
     "SortedBatches",
     "Source",
     "UsageError",
+    "bound_column",
     "dumps",
-    "ends_in",
     "fingerprint",
     "gathered",
     "hold_pool",

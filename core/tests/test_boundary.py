@@ -62,6 +62,15 @@ def test_len_is_what_the_next_window_has() -> None:
     assert [*lengths, len(window)] == [0, 1, 2, 3, 4, 3, 4, 3, 4, 3]
 
 
+@pytest.mark.parametrize(("r", "s", "b"), [(7, 2, None), (6, 3, 1), (9, 2, 2), (5, 1, 3)])
+def test_before_the_first_window_the_total_so_far_is_of_all_values(r: int, s: int, b: int | None) -> None:
+    window = SBA(sash.Collect(), r, s, b)
+    for count in range(1, r):
+        assert not window.insert(count) and not window.full
+        assert list(window.total_so_far()) == list(range(1, count + 1))
+    assert window.insert(r) and window.full
+
+
 class TestSecondThread:
     def test_a_slow_combine_there_delays_but_changes_nothing(self) -> None:
         main = threading.get_ident()

@@ -13,8 +13,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.runtime.arrow_bounds import end_types
 from sash.runtime.keyed import KeyedOperator
+from sash.runtime.result_columns import bound_types
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 
@@ -197,7 +197,7 @@ BOTH = {"rows": sash.sliding(2), "numbers": sash.tumbling(2, on="t")}
 def test_ends_are_of_the_types_that_engines_have(times: Any, windows: Any) -> None:
     query = sash.Query(windows=windows, aggregates={"n": sash.Count()}, time="t")
     table = pa.table({"t": times})
-    types = end_types(query, table.schema)
+    types = bound_types(query, {"t": times.type})
     expected = next(iter(types.values())) if len(set(types.values())) == 1 else pa.struct(list(types.items()))
     for name in ("window_start", "window_end"):
         assert kind_of(sash.run(query, table), name) == expected

@@ -193,7 +193,7 @@ def test_an_interrupted_batch_is_not_gone_on_from(monkeypatch: pytest.MonkeyPatc
     def interrupted(*_: Any) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(window._runner.lane, "run", interrupted)
+    monkeypatch.setattr(window._runner.runner, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         window.push(np.zeros(3))
     with pytest.raises(RuntimeError, match="begin with a new Rolling"):
@@ -376,9 +376,9 @@ class TestChoice:
             (2, 1.0, 1 << 21, 1, "SBA, one thread: two threads with 16 MB of lcs each would share too small a cache"),
             (2, 1.0, 1 << 17, 10, "SBA, one thread: with slide 10 most merges make slices"),
         ]:
-            monkeypatch.setattr("sash.kernels.rolling.compiled.available_cores", lambda cores=cores: cores)
-            monkeypatch.setattr("sash.kernels.rolling.compiled.Compiled._cost", lambda *_, cost=cost: cost)
-            monkeypatch.setattr("sash.kernels.rolling.form.Form.cost_by", lambda _, measure: measure())
+            monkeypatch.setattr("sash.kernels.rolling.windows.available_cores", lambda cores=cores: cores)
+            monkeypatch.setattr("sash.kernels.rolling.windows.CompiledRolling._cost", lambda *_, cost=cost: cost)
+            monkeypatch.setattr("sash.kernels.rolling.aggregate.RollingAggregate.cost", lambda _, measure: measure())
             window = sash.Rolling(sash.Max(), r, s)
             assert "no batch yet" in window.explain()
             window.push(column[:10])
@@ -461,9 +461,9 @@ class TestFallback:
 def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     program = (
         "import numpy as np, sash\n"
-        "from sash.kernels.rolling.form import full_form\n"
+        "from sash.kernels.rolling.aggregate import rolling_aggregate\n"
         "assert sash.rolling(np.arange(9.0), sash.Mean(), 3).tolist() == [1, 2, 3, 4, 5, 6, 7]\n"
-        "stats = full_form(sash.Mean(), (np.dtype('f8'),)).kernels.by_value.stats\n"
+        "stats = rolling_aggregate(sash.Mean(), (np.dtype('f8'),), False, True).kernels.by_value.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
     )
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

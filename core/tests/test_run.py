@@ -190,7 +190,7 @@ def test_explain_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     text = sash.explain(_query(windows=sash.sliding(10_000, 3), aggregates={"peak": native}))
     assert "PBA: a second thread helps: 2 cores, chunks of 1667 slices" in text
     assert "3333 a window and 1 tuples" in text and "b* = 1667, k = 1" in text
-    assert "DABA: as asked for" in sash.explain(_query(algorithm="daba"))
+    assert "DABA: the query asks for it" in sash.explain(_query(algorithm="daba"))
 
 
 def test_the_generated_stream_is_the_same_every_time() -> None:

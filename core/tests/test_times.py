@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
+from sash.runtime.times import Times
 from sash.values.time_codec import TimeCodec
 
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -234,15 +236,18 @@ def test_a_column_that_gets_a_zone_later() -> None:
 
 
 def test_durations_need_timestamps_and_numbers_need_numbers() -> None:
-    number, moment = codec_of(1), codec_of(MOMENT)
+    def check(value: Any, windows: Any, time: str | None = None) -> None:
+        query = sash.Query(windows=windows, aggregates={"n": sash.Count()}, time=time)
+        Times(query).of_row(query.lanes[0], value, 0)
+
     with pytest.raises(ValueError, match=r"holds plain numbers.*windows with on='ts', as in sash.sliding\(range=3600"):
-        number.check_unit("duration", "ts")
+        check(1, sash.tumbling("1s"), "ts")
     with pytest.raises(ValueError, match=r"holds datetimes.*durations such as '10s', with time='ts'"):
-        moment.check_unit("number", "ts")
-    for codec in (number, moment):
-        codec.check_unit(None, "ts")
-    number.check_unit("number", "ts")
-    moment.check_unit("duration", "ts")
+        check(MOMENT, sash.tumbling(1, on="ts"))
+    for value in (1, MOMENT):
+        check(value, sash.punctuated("end"), "ts")
+    check(1, sash.tumbling(1, on="ts"))
+    check(MOMENT, sash.tumbling("1s"), "ts")
 
 
 def test_a_zone_or_a_text_that_is_not_known() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.datastream import RuntimeContext
 
 from sash import Query
-from sash.spi import Columns, KeyedOperator, Outcomes
+from sash.spi import ArrowOutput, KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
@@ -86,7 +86,7 @@ class PackedFunction(StatefulFunction):
             yield encode(LATE, rows.to_batches())
 
     def _results(self, outcomes: Outcomes) -> list[bytes]:
-        batches = Columns(self.query, self.results).batches(outcomes)
+        batches = ArrowOutput(self.query, self.results).batches(outcomes)
         self.metrics.counts["results"] += sum(map(len, batches))
         return [encode(RESULTS, batches)] if batches else []
 

@@ -9,7 +9,7 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
 from sash import Query
-from sash.spi import POSITION, KeyOperator, ends_in
+from sash.spi import POSITION, KeyOperator, bound_column
 from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.packed import BAD
@@ -137,7 +137,7 @@ class WindowOperatorFunction(StatefulFunction):
         if self._mixed:  # ends are positions, or times of one of several columns
             name, *ends = result[:3]
             (lane,) = [lane for lane in self.query.lanes if name in lane.names]
-            which = ends_in(self.query, lane, name) or POSITION
+            which = bound_column(self.query, lane, name) or POSITION
             apart = ([end if field.name == which else None for field in self._ends] for end in ends)
             result = (name, *apart, *result[3:])
         return row_of([*key, *(write(value) for write, value in zip(self._writers, result, strict=True))], self._names)

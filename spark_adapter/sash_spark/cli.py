@@ -22,7 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 import sash_spark
-from sash.spi import Columns, DataError, Job, UsageError, in_micros
+from sash.spi import ArrowOutput, DataError, Job, UsageError, in_micros
 from sash_spark.schema import arrow_schema
 from sash_spark.state import read_state
 
@@ -54,7 +54,7 @@ def run(job: Job) -> Iterator[Any]:
 
 def _left(spark: SparkSession, job: Job) -> Iterator[Any]:
     """The results of windows that are open when the files are through: to Spark, a stream never ends."""
-    columns = Columns(job.query, arrow_schema(sash_spark.output_schema(job.query, _schema(job))))
+    columns = ArrowOutput(job.query, arrow_schema(sash_spark.output_schema(job.query, _schema(job))))
     for operator in read_state(spark, str(job.scratch / "checkpoint"), job.query).values():
         yield from map(pa.table, columns.batches(operator.close_outcomes()))
 

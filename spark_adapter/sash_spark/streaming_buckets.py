@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
-from sash.spi import Columns, KeyedOperator
+from sash.spi import ArrowOutput, KeyedOperator
 from sash_spark.packing import in_order, pieces, rows_of
 from sash_spark.schema import arrow_schema
 from sash_spark.state import kept, remember, restored, warn_large
@@ -42,7 +42,7 @@ class Bucket:
         self._orders = wire.names[len(self._read) :]
         if not self._orders and query.orders:
             self._orders = [f"c{query.columns.index(query.orders[0])}"]
-        self._columns = Columns(query, arrow_schema(schema))
+        self._columns = ArrowOutput(query, arrow_schema(schema))
 
     def work(
         self, number: int, watermark: int, frames: Iterable[pd.DataFrame], save: Save, state: Any, blocks: Any = None

@@ -90,8 +90,8 @@ class Flat(NamedTuple):
     """The numbers of a partial; those of the identity are neutral."""
     from_row: Callable[[Any], Any]
     """The inverse."""
-    suffixes: Callable[[Any], None]
-    """To be compiled: replaces each row but the first by the sum of itself and all behind it, in place."""
+    merge: Callable[[Any, Any], None]
+    """To be compiled: merges a younger row into an older one, in place."""
 
 
 class Aggregation:

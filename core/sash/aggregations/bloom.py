@@ -131,12 +131,10 @@ def _union(a: int, b: int) -> int:
     return a | b
 
 
-def _suffixes(rows: Any) -> None:
-    """:func:`_union` from right to left, on words."""
-    for j in range(rows.shape[0] - 2, 0, -1):
-        older, younger = rows[j], rows[j + 1]
-        for i in range(rows.shape[1]):
-            older[i] |= younger[i]
+def _merge_rows(older: Any, younger: Any) -> None:
+    """:func:`_union` on words."""
+    for i in range(older.shape[0]):
+        older[i] |= younger[i]
 
 
 def _from_row(row: Any) -> int | None:
@@ -181,7 +179,7 @@ class Bloom(Aggregation):
             "<u8",
             lambda bits: np.frombuffer((bits or 0).to_bytes(size, "little"), "<u8"),
             _from_row,
-            _suffixes,
+            _merge_rows,
         )
 
     def _lift(self, value: Any) -> int:

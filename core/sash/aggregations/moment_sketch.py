@@ -64,15 +64,13 @@ def _combine(a: Partial, b: Partial) -> Partial:
     return (count, a[1] if a[1] < b[1] else b[1], a[2] if a[2] > b[2] else b[2], *sums)
 
 
-def _suffixes(rows: Floats) -> None:
-    """:func:`_combine` from right to left."""
-    for j in range(rows.shape[0] - 2, 0, -1):
-        older, younger = rows[j], rows[j + 1]
-        low = older[1] if older[1] < younger[1] else younger[1]
-        high = older[2] if older[2] > younger[2] else younger[2]
-        for i in range(rows.shape[1]):
-            older[i] += younger[i]
-        older[1], older[2] = low, high
+def _merge_rows(older: Floats, younger: Floats) -> None:
+    """:func:`_combine` in place."""
+    low = older[1] if older[1] < younger[1] else younger[1]
+    high = older[2] if older[2] > younger[2] else younger[2]
+    for i in range(older.shape[0]):
+        older[i] += younger[i]
+    older[1], older[2] = low, high
 
 
 def _from_row(row: Floats) -> Partial | None:
@@ -144,7 +142,7 @@ class MomentSketch(Aggregation):
     def flat(self) -> Flat:
         """A row is a partial; that of the identity counts nothing."""
         identity = (0.0, math.inf, -math.inf, *(0.0,) * (2 * self.k))
-        return Flat(3 + 2 * self.k, "f8", lambda partial: partial or identity, _from_row, _suffixes)
+        return Flat(3 + 2 * self.k, "f8", lambda partial: partial or identity, _from_row, _merge_rows)
 
     def _lift(self, value: Any) -> Partial:
         if not isinstance(value, int | float | Decimal | Fraction):

@@ -1,7 +1,8 @@
-"""What type a result has, before any row is there: for engines that must know the columns of a table that is not yet.
+"""The types of results, known from the types of the input before any row.
 
-Most is told by trying: an aggregation is given two values of the types that its columns have, which also tells whether
-it can take them at all. What one try cannot tell (that the items of a list are values of a column) is said here.
+An aggregation is tried on two sample values of each of its columns. This shows the type of its results, and whether it
+can aggregate such columns at all. What one try cannot show, such as that the items of a list are values of a column,
+is stated here.
 """
 
 from __future__ import annotations
@@ -90,22 +91,27 @@ _TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount}
 
 
 def never_null(aggregation: Aggregation, columns_have_nulls: bool) -> bool:
-    """Whether every window that holds a tuple has a result."""
+    """Whether every window that holds a tuple has a result. O(1).
+
+    >>> import sash
+    >>> never_null(sash.Max("load"), columns_have_nulls=False), never_null(sash.Max("load"), columns_have_nulls=True)
+    (True, False)
+    """
     if isinstance(aggregation, Count):
         return True
     return type(aggregation) in _TOTAL and not columns_have_nulls
 
 
 def result_type(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> ResultType:
-    """The type of an aggregation's results over columns of which these are two values each, smaller first.
+    """The type of an aggregation's results over columns with these two sample values each, the smaller first.
 
-    ``TypeError`` if it cannot aggregate them, or if two values do not tell what the results are.
+    ``TypeError`` if it cannot aggregate them, or if two values do not show what the results are. O(columns).
 
     >>> import sash
     >>> result_type(sash.Mean("load"), [(1, 2)]), result_type(sash.ArgMax("load", "plug"), [(1, 2), ("a", "b")])
     (Plain(type=<class 'float'>, exact=False), Like(column=1))
     """
-    result = _tried(aggregation, samples)
+    result = _sample_result(aggregation, samples)
     if isinstance(aggregation, Count):
         return Plain(int)
     if aggregation.fields:
@@ -123,17 +129,17 @@ def result_type(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> R
     return _type_of(result, aggregation, exact=isinstance(aggregation, Sum))
 
 
-def _tried(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> Any:
+def _sample_result(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> Any:
     rows = list(zip(*samples, strict=True)) if samples else [(), ()]
     values = [row[0] if len(row) == 1 else row or None for row in rows]
     try:
         older, newer = map(aggregation.lift, values)
         return aggregation.lower(aggregation.combine(older, newer))
     except Exception as error:  # a user's functions may raise anything
-        given = ", ".join(type(each).__name__ for each in rows[0])
+        types = ", ".join(type(value).__name__ for value in rows[0])
         if str(error).startswith(f"{aggregation!r} cannot"):
             raise TypeError(str(error)) from error
-        raise TypeError(f"{aggregation!r} cannot aggregate values of type {given}: {error}") from error
+        raise TypeError(f"{aggregation!r} cannot aggregate values of type {types}: {error}") from error
 
 
 def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> ResultType:
@@ -153,11 +159,11 @@ def _type_of(result: Any, aggregation: Aggregation, exact: bool = False) -> Resu
             return ListOf(items.pop())
         if isinstance(result, tuple):
             return Struct(tuple((f"_{i}", _type_of(part, aggregation)) for i, part in enumerate(result, 1)))
-    raise TypeError(f"what type the results of {aggregation!r} have cannot be told from {result!r}")
+    raise TypeError(f"the type of the results of {aggregation!r} cannot be inferred from {result!r}")
 
 
 class TypeSystem(Protocol[Kind]):
-    """The types of a library or an engine: what values a column has, and how the types of results are called."""
+    """The types of a library or an engine: sample values of a column, and the types of results."""
 
     def samples(self, kind: Kind) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first; a TypeError if it can have none."""
@@ -166,7 +172,7 @@ class TypeSystem(Protocol[Kind]):
         """The type of values of one of Python's types, other than decimals, over columns of these types."""
 
     def digits(self, kind: Kind) -> tuple[int, int, int] | None:
-        """Of a decimal type the precision, the scale and the largest precision that there is; None: it is none."""
+        """The precision, the scale and the largest possible precision of a decimal type; None: it is no decimal."""
 
     def decimal(self, precision: int, scale: int) -> Kind: ...
     def list_of(self, item: Kind) -> Kind: ...
@@ -174,7 +180,7 @@ class TypeSystem(Protocol[Kind]):
 
 
 def resolve(result: ResultType, columns: Sequence[Kind], system: TypeSystem[Kind]) -> Kind:
-    """What a system calls the type of results over columns of these types."""
+    """The type of results in a system, over columns of these types. O(fields)."""
     match result:
         case Like(column):
             return columns[column]
@@ -189,17 +195,17 @@ def resolve(result: ResultType, columns: Sequence[Kind], system: TypeSystem[Kind
 
 
 def _digits(columns: Sequence[Kind], exact: bool, system: TypeSystem[Kind]) -> tuple[int, int]:
-    """As SQL has it: ten digits more for a sum; four more before and behind the point for what is divided."""
-    found = [digits for column in columns if (digits := system.digits(column)) is not None]
-    if not found:
+    """As in SQL: ten digits more for a sum; four more before and behind the point for a quotient."""
+    known = [digits for column in columns if (digits := system.digits(column)) is not None]
+    if not known:
         return 38, 18
-    precision, scale, most = max(found, key=lambda digits: digits[1])
+    precision, scale, most = max(known, key=lambda digits: digits[1])
     return (min(most, precision + 10), scale) if exact else (min(most, precision + 4), min(most, scale + 4))
 
 
 def declared_type(aggregation: Aggregation, columns: Sequence[Kind], system: TypeSystem[Kind]) -> Kind:
-    """The type of an aggregation's results over columns of these types, before any row is there.
+    """The type of an aggregation's results over columns of these types, in a system. O(columns).
 
-    ``TypeError`` if it cannot aggregate such columns, or if two values do not tell what the results are.
+    ``TypeError`` if it cannot aggregate such columns, or if two values do not show what the results are.
     """
     return resolve(result_type(aggregation, [system.samples(column) for column in columns]), columns, system)

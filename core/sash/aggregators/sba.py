@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -25,9 +26,21 @@ from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
 from sash.aggregators.chunk_size import checked_window
 
-__all__ = ["SBA", "Chunk"]
+__all__ = ["SBA", "Chunk", "extend_csa"]
 
 Combine = Callable[[Any, Any], Any]
+
+
+def extend_csa(combine: Combine, csa: list[Any], slices: Iterable[Any]) -> None:
+    """Go on with the ``csa`` of a chunk over further slices of it. One merge a slice, none for its first.
+
+    >>> csa = []
+    >>> extend_csa(max, csa, [3, 1]); extend_csa(max, csa, [5])
+    >>> csa
+    [3, 3, 5]
+    """
+    for partial in slices:
+        csa.append(combine(csa[-1], partial) if csa else partial)
 
 
 class Chunk:
@@ -41,10 +54,13 @@ class Chunk:
         self.done = max(len(saa) - 1, 1)
         self.lcs[0] = whole
 
-    def complete(self) -> None:
-        """Compute what is missing of ``lcs``. If ``combine`` raises, what was done stays and the next call goes on."""
+    def complete(self, first: int = 1) -> None:
+        """Compute what is missing of ``lcs``, from index ``first`` on.
+
+        If ``combine`` raises, what was done stays and the next call goes on.
+        """
         lcs, combine = self.lcs, self.combine
-        for j in range(self.done - 1, 0, -1):
+        for j in range(self.done - 1, first - 1, -1):
             lcs[j] = combine(lcs[j], lcs[j + 1])
             self.done = j
 
@@ -168,6 +184,16 @@ class SBA:
             total = combine(total, self._csa)
         return combine(total, self._open) if self._filled else total
 
+    @property
+    def full(self) -> bool:
+        """Whether a window has been complete yet."""
+        return self._j >= 0
+
+    def total_so_far(self) -> Any:
+        """The partial of all values, as long as no window has been complete. A merge a chunk, and two."""
+        wholes = [chunk.lcs[0] for chunk in self._closed]
+        return reduce(self._combine, [*wholes, self._csa if self._saa else None, self._open if self._filled else None])
+
     def _close(self, saa: list[Any], whole: Any) -> Chunk:
         return Chunk(self._combine, saa, whole)
 
@@ -184,10 +210,9 @@ class SBA:
     def _check(self) -> None:
         assert len(self._saa) < self.chunk and self._filled < self.slide
         assert -1 <= self._j < self.chunk and 0 < self._until <= self.range
-        csa = None
-        for partial in self._saa:
-            csa = self._combine(csa, partial)
-        assert not self._saa or alike(self._csa, csa)
+        csa: list[Any] = []
+        extend_csa(self._combine, csa, self._saa)
+        assert not csa or alike(self._csa, csa[-1])
         begin = max(self._j, 0) * self.slide  # values of the first chunk that the last window has left behind
         held = len(self._closed) * self.chunk * self.slide + len(self._saa) * self.slide + self._filled
         assert held - begin == (len(self) + self.slide if self._j >= 0 else len(self))

@@ -107,7 +107,7 @@ def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
 
 
 def _explain(options: argparse.Namespace) -> None:
-    from sash.engine.planner import explain
+    from sash.engine.explain import explain
 
     print(explain(query_of(options.query, options.allow_imports)))
 

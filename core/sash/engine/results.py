@@ -17,7 +17,8 @@ import numpy as np
 from sash.engine.rows.watches.base import Result
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.arrays import Parts, results_of, to_list
+from sash.values.arrays import results_of, to_list
+from sash.values.struct_column import StructColumn
 
 if TYPE_CHECKING:
     from sash.engine.columns.batch import Results
@@ -115,5 +116,5 @@ class RowOutcome:
 def _listed(column: Any, aggregation: Any) -> list[Any]:
     """A column of results as Python values."""
     if isinstance(column, tuple):
-        return Parts(column, aggregation.result_tuple or aggregation.fields).rows()
+        return StructColumn(column, aggregation.result_tuple or aggregation.fields).rows()
     return to_list(column)

@@ -1,4 +1,4 @@
-"""Data of many kinds in, results of the same kind out; every kind is read as NumPy arrays.
+"""Tables of many kinds in, results of the same kind out; every kind is read as NumPy arrays.
 
 | data | columns are read as | results |
 | --- | --- | --- |
@@ -11,13 +11,15 @@
 
 Numbers and booleans are arrays of their type, masked where there are nulls; timestamps are ``datetime64`` (in UTC, if
 the column has a zone, which is remembered), null as NaT; text, decimals and nested values are objects, null as None.
-NaN in a column of floats is a number that is not one, not a null, except in pandas: NumPy's floats and objects have no
-other null there (``nan="value"`` has it otherwise); columns of its nullable types and of Arrow's have one. No library
-is imported here: data of its kind is there only after someone else has imported it.
+NaN in a column of floats is a value, not a null, except in pandas, where NumPy's floats and objects have no other null
+(unless ``nan="value"``); columns of its nullable types and of Arrow's have one. No library is imported here: whoever
+has data of its kind has imported it.
 """
 
 from sash.frames.factorize import factorize
 from sash.frames.frame import Frame, columns_of
-from sash.values.arrays import Coded, in_micros, to_list
+from sash.values.arrays import to_list
+from sash.values.struct_column import Coded
+from sash.values.timestamps import in_micros
 
 __all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "to_list"]

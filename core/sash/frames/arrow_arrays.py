@@ -1,4 +1,4 @@
-"""Results as Arrow arrays of just the types that were declared."""
+"""Results as Arrow arrays of a given type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash.values.arrays import Parts, data_of, mask_of, null_of, ticks_of
+from sash.values.arrays import data_of, mask_of, null_of
+from sash.values.struct_column import StructColumn
+from sash.values.timestamps import ticks_of
 
 __all__ = ["array_of"]
 
@@ -15,10 +17,10 @@ _WIDE = Context(prec=77)
 
 
 def array_of(values: Any, kind: pa.DataType) -> pa.Array:
-    """The results of an aggregate: an array, masked where they are null, or a tuple of one for each part."""
+    """The results of an aggregate, an array or a tuple of one for each part, as Arrow's of type ``kind``. O(n)."""
     if isinstance(values, tuple):
         parts = [array_of(part, field.type) for part, field in zip(values, kind, strict=True)]
-        null = Parts(values, [field.name for field in kind]).null
+        null = StructColumn(values, [field.name for field in kind]).null
         return pa.StructArray.from_arrays(parts, fields=list(kind), mask=None if null is None else pa.array(null))
     if values.dtype == object:
         return pa.array([_plain(value, kind) for value in values.tolist()] if _odd(kind) else values.tolist(), kind)
@@ -30,7 +32,7 @@ def array_of(values: Any, kind: pa.DataType) -> pa.Array:
 
 
 def _odd(kind: pa.DataType) -> bool:
-    """Whether Python's values are not taken as they are."""
+    """Whether Arrow does not take Python's values unchanged."""
     types = pa.types
     return bool(types.is_nested(kind) or types.is_decimal(kind) or types.is_binary(kind) or _is_time(kind))
 

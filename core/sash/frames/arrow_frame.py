@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import declared_type
-from sash.values.arrays import (
-    Array,
-    Nan,
-    Parts,
-    data_of,
-    in_unit,
-    masked,
-    null_of,
-    objects,
-    plain_rows,
-    to_list,
-)
+from sash.values.arrays import Array, Nan, data_of, masked, null_of, objects, to_list
+from sash.values.struct_column import StructColumn, plain_rows
+from sash.values.timestamps import in_unit
 
 
 def _library() -> Any:
@@ -39,14 +31,13 @@ def is_column(column: Any) -> bool:
     return pa is not None and isinstance(column, pa.Array | pa.ChunkedArray)
 
 
-def opened(data: Any, names: Sequence[str]) -> Any:
-    """The whole of a stream of batches; else the data as it is."""
+def open_table(data: Any, names: Sequence[str]) -> Any:
+    """The whole of a stream of batches; any other table unchanged."""
     return data.read_all() if isinstance(data, _library().RecordBatchReader) else data
 
 
 def names(data: Any) -> Iterable[str]:
-    found: list[str] = data.schema.names
-    return found
+    return list(data.schema.names)
 
 
 def column(data: Any, name: str) -> Any:
@@ -70,7 +61,7 @@ def array(column: Any, nan: Nan = "value") -> Array:
 
 
 def _flat(column: Any) -> Any:
-    """A column as one array, of its values themselves where they are encoded."""
+    """A column as one array of its values, decoded."""
     pa = _library()
     if isinstance(column, pa.ChunkedArray):
         column = (
@@ -90,8 +81,8 @@ def _flat(column: Any) -> Any:
 
 
 def zone(column: Any) -> str | None:
-    found: str | None = getattr(column.type, "tz", None)
-    return found
+    name: str | None = getattr(column.type, "tz", None)
+    return name
 
 
 def take(column: Any, rows: Array) -> Any:
@@ -99,32 +90,28 @@ def take(column: Any, rows: Array) -> Any:
     try:
         return column.take(pa.array(rows))
     except pa.ArrowInvalid:  # more text than one array can hold
-        pieces = [column.take(pa.array(rows[at : at + 2**20])) for at in range(0, len(rows), 2**20)]
-        return pa.chunked_array(pieces)
+        return pa.chunked_array([column.take(pa.array(rows[at : at + 2**20])) for at in range(0, len(rows), 2**20)])
 
 
 def codes(column: Any, nan: Nan = "value") -> Array | None:
-    """Those of its dictionary, which is hashed in C. Numbers have a faster way."""
+    """The codes of its dictionary, which Arrow hashes in C. Numbers have a faster way."""
     types = _library().types
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)  # a dictionary may have a value twice
     if not (types.is_string(column.type) or types.is_large_string(column.type) or types.is_binary(column.type)):
         return None
-    encoded = _one(column.dictionary_encode(null_encoding="encode"))
+    encoded = column.dictionary_encode(null_encoding="encode")
+    encoded = encoded.combine_chunks() if isinstance(encoded, _library().ChunkedArray) else encoded
     return np.asarray(encoded.indices.to_numpy(zero_copy_only=False)).astype(np.int64)
-
-
-def _one(encoded: Any) -> Any:
-    return encoded.combine_chunks() if isinstance(encoded, _library().ChunkedArray) else encoded
 
 
 def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values, zone(like)))
 
 
-def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
-    """The type of an aggregation's results; None if it cannot aggregate such columns, which rows will tell."""
-    from sash.values.arrow_types import ArrowTypes, value_type  # which bring pyarrow: it is there
+def result_type(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if it cannot aggregate such columns: its rows will say why."""
+    from sash.values.arrow_types import ArrowTypes, value_type  # needs pyarrow, which is imported by now
 
     try:
         return declared_type(aggregation, [value_type(column.type) for column in columns], ArrowTypes())
@@ -132,52 +119,48 @@ def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
         return None
 
 
-def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
+def make_column(values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
     pa = _library()
     if kind is not None:
         from sash.frames.arrow_arrays import array_of
 
-        return array_of(values.arrays if isinstance(values, Parts) else values, kind)
-    if isinstance(values, Parts):
+        return array_of(values.arrays if isinstance(values, StructColumn) else values, kind)
+    if isinstance(values, StructColumn):
         likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
-        parts = [make_column(part, each) for part, each in zip(values.arrays, likes, strict=True)]
-        null = values.null
-        mask = None if null is None else pa.array(null)
+        parts = [make_column(*pair) for pair in zip(values.arrays, likes, strict=True)]
+        mask = None if (null := values.null) is None else pa.array(null)
         return pa.StructArray.from_arrays(parts, names=values.names, mask=mask)
     if values.dtype.kind == "O":
-        return _fitting(plain_rows(values), like)
+        return _fit_objects(plain_rows(values), like)
     values = in_unit(values, ("D", "s", "ms", "us", "ns") if values.dtype.kind == "M" else ("s", "ms", "us", "ns"))
-    made = pa.array(data_of(values), mask=null_of(values))
+    column = pa.array(data_of(values), mask=null_of(values))
     if values.dtype.kind != "M" or like is None:
-        return made if like is None else _as(made, like.type)
+        return column if like is None else _cast(column, like.type)
     if pa.types.is_timestamp(like.type):  # its unit may have to be finer
-        unit = made.type.unit if pa.types.is_timestamp(made.type) else "s"
-        return made.cast(pa.timestamp(unit)).cast(pa.timestamp(unit, like.type.tz))
-    if pa.types.is_date(like.type) and pa.types.is_timestamp(made.type):  # windows of parts of days
-        return made.cast(pa.timestamp("us"))
-    return made
+        unit = column.type.unit if pa.types.is_timestamp(column.type) else "s"
+        return column.cast(pa.timestamp(unit)).cast(pa.timestamp(unit, like.type.tz))
+    if pa.types.is_date(like.type) and pa.types.is_timestamp(column.type):  # windows of parts of days
+        return column.cast(pa.timestamp("us"))
+    return column
 
 
-def _fitting(values: list[Any], like: Any) -> Any:
-    """Objects as an array of the type of the column that they are like, or of the type that they are of."""
+def _fit_objects(values: list[Any], like: Any) -> Any:
+    """Objects as an array of the type of the column that they are like, or of their own type."""
     pa = _library()
     if like is not None:
         from sash.frames.arrow_arrays import array_of
 
-        try:
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError):
             return array_of(objects(values), like.type)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError):
-            return pa.array(values)
     return pa.array(values)
 
 
-def _as(made: Any, kind: Any) -> Any:
-    """Cast to ``kind`` if no value changes."""
+def _cast(column: Any, kind: Any) -> Any:
+    """A column as ``kind`` if no value changes."""
     pa = _library()
-    try:
-        return made.cast(kind)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return made
+    with suppress(pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return column.cast(kind)
+    return column
 
 
 def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:

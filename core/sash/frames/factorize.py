@@ -40,14 +40,14 @@ def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array
 
 def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
     """Codes below ``size`` numbered anew in the order of appearance, and the row in which each appears first."""
-    there = np.count_nonzero(np.bincount(codes, minlength=size))
+    distinct = np.count_nonzero(np.bincount(codes, minlength=size))
     first = np.full(size, -1, np.int64)
-    upto = 16 * there + 1024  # keys mostly appear early
+    upto = 16 * distinct + 1024  # keys mostly appear early
     while True:
         head = codes[:upto]
         first[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last to be written is the first row
         order = first[first >= 0]
-        if len(order) == there:
+        if len(order) == distinct:
             break
         upto *= 4
     order.sort()
@@ -71,7 +71,7 @@ def _column(frame: Frame, key: str) -> tuple[Array, int]:
 
 
 def _bits(array: Array, key: str) -> Array:
-    """Whole numbers that are equal where values are."""
+    """Whole numbers that are equal where the values are."""
     kind = array.dtype.kind
     if kind in "OUSV" or array.dtype.itemsize > 8:
         return _hashed(array.tolist(), key)
@@ -84,7 +84,7 @@ def _bits(array: Array, key: str) -> Array:
 
 
 def _hashed(values: list[Any], key: str) -> Array:
-    """What a dict of the values says: as keys of rows do."""
+    """The numbers that a dict gives to the values, as it does to keys of rows."""
     try:
         table: dict[Any, int] = dict(zip(dict.fromkeys(values), count()))
     except TypeError as error:
@@ -105,7 +105,7 @@ def _hashable(value: Any) -> bool:
 
 
 def _dense(numbers: Array) -> tuple[Array, int]:
-    """Codes of whole numbers: their distance to the least if that is not much more than there are rows."""
+    """Codes of whole numbers: their distances to the least, unless these far exceed the number of rows."""
     if not len(numbers):
         return numbers, 0
     least, most = int(numbers.min()), int(numbers.max())

@@ -1,4 +1,4 @@
-"""A table of any kind: its columns as arrays, and how a table of the same kind is made."""
+"""A table of any kind: its columns as arrays, and results as a table of the same kind."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.frames import arrow_frame, pandas_frame, polars_frame, python_frame
-from sash.values.arrays import Coded, Nan, Parts, in_micros, to_list
+from sash.values.arrays import Nan, to_list
+from sash.values.struct_column import Coded, StructColumn
+from sash.values.timestamps import in_micros
 
 __all__ = ["Declared", "Frame", "Kind", "columns_of"]
 
@@ -18,17 +20,17 @@ Array = np.ndarray[Any, Any]
 
 
 class Declared(NamedTuple):
-    """The type of a result, known before any row; if it is not ``certain``, what does not fit has a type of its own."""
+    """The type of results, known before any row; unless it is ``certain``, results that do not fit keep their own."""
 
     kind: Any
     certain: bool
 
 
 class Kind(Protocol):
-    """What a module about one kind of data offers. A ``column`` is a column as the library has it."""
+    """The functions of a module about one kind of data. A ``column`` is one of the library's."""
 
     def is_table(self, data: Any) -> bool: ...
-    def opened(self, data: Any, names: Sequence[str]) -> Any: ...
+    def open_table(self, data: Any, names: Sequence[str]) -> Any: ...
     def names(self, data: Any) -> Iterable[str]: ...
     def column(self, data: Any, name: str) -> Any: ...
     def array(self, column: Any, nan: Nan = ...) -> Array: ...
@@ -36,8 +38,8 @@ class Kind(Protocol):
     def take(self, column: Any, rows: Array) -> Any: ...
     def codes(self, column: Any, nan: Nan = ...) -> Array | None: ...
     def objects_of(self, values: Array, like: Any) -> Array: ...
-    def declared(self, aggregation: Aggregation, columns: Sequence[Any]) -> Any: ...
-    def make_column(self, values: Array | Parts, like: Any, kind: Any = ...) -> Any: ...
+    def result_type(self, aggregation: Aggregation, columns: Sequence[Any]) -> Any: ...
+    def make_column(self, values: Array | StructColumn, like: Any, kind: Any = ...) -> Any: ...
     def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
 
 
@@ -45,7 +47,7 @@ _KINDS: tuple[Kind, ...] = (pandas_frame, arrow_frame, polars_frame, python_fram
 
 
 class Frame:
-    """The columns that are needed of a table. Those that need converting are when they are first asked for.
+    """The named columns of a table, converted on first use.
 
     ``len(frame)`` is its number of rows, ``frame[name]`` a column's array, ``frame.zone(name)`` its time zone.
     """
@@ -91,11 +93,11 @@ class Frame:
         return self._kind.zone(self._columns[name])
 
     def listed(self, name: str) -> list[Any]:
-        """A column as the Python values that rows have, None for null: times in their zone."""
+        """A column as the Python values that rows hold, None for null, times in their zone. O(rows)."""
         return to_list(in_micros(self[name]), self.zone(name))
 
     def codes(self, name: str) -> Array | None:
-        """Whole numbers that are equal where the column's values are, if its library finds them fast."""
+        """Whole numbers that are equal where the column's values are, if its library computes them fast."""
         return self._kind.codes(self._columns[name], self._nan)
 
     def take(self, name: str, rows: Array) -> Array:
@@ -129,7 +131,7 @@ class Frame:
         or texts of a kind, timestamps get their zone back. A :class:`Coded` column is ``values[codes]``. A tuple of
         arrays is a structured column, whose parts ``fields`` names, by a named tuple or by names: a struct in Arrow and
         polars; named tuples in pandas, lists and rows; a structured array in a dict of arrays. Its ``like`` may be a
-        tuple, with a column or None for each part. ``types`` are those of :meth:`declared`: a value that does
+        tuple, with a column or None for each part. ``types`` are those of :meth:`result_type`: a value that does
         not fit is a TypeError.
 
         >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])
@@ -137,23 +139,23 @@ class Frame:
         {'plug': ['b'], 'peak': [2.5]}
         """
         like, fields, types = like or {}, fields or {}, types or {}
-        made = {}
+        table = {}
         for name, values in columns.items():
             source = self._source(like.get(name))
             if isinstance(values, Coded):
-                made[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
+                table[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
             else:
-                whole = Parts(values, fields[name]) if isinstance(values, tuple) else values
-                made[name] = self._typed(name, whole, source, types.get(name))
-        return self._kind.make_table(made, self._data, self._columns)
+                whole = StructColumn(values, fields[name]) if isinstance(values, tuple) else values
+                table[name] = self._make_column(name, whole, source, types.get(name))
+        return self._kind.make_table(table, self._data, self._columns)
 
-    def _typed(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
+    def _make_column(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
         if declared is None:
             return self._kind.make_column(values, like)
         try:
             return self._kind.make_column(values, like, declared.kind)
         except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
-            if not declared.certain:  # two samples did not tell all that it can be
+            if not declared.certain:  # two samples did not show all types that results can have
                 return self._kind.make_column(values, like)
             raise TypeError(
                 f"aggregate {name!r} has a result that is no {declared.kind}, the type of its column: {error}; cast "
@@ -161,14 +163,14 @@ class Frame:
             ) from error
 
     def types(self, names: Iterable[str]) -> tuple[Any, ...]:
-        """The kind of table, and the types of some columns as the library has them: what declared types depend on."""
+        """The kind of table and the types of some columns: what the types of results depend on. O(columns)."""
         columns = [self._columns[name] for name in names]
         types = [getattr(column, "dtype", getattr(column, "type", None)) for column in columns]
         return (_KINDS.index(self._kind), *types)
 
-    def declared(self, aggregation: Aggregation, certain: bool) -> Declared | None:
-        """The type of an aggregation's results, as the library calls it; None: its columns do not tell."""
-        kind = self._kind.declared(aggregation, [self._columns[name] for name in aggregation.columns])
+    def result_type(self, aggregation: Aggregation, certain: bool) -> Declared | None:
+        """The type of an aggregation's results in the library; None: its columns do not imply one."""
+        kind = self._kind.result_type(aggregation, [self._columns[name] for name in aggregation.columns])
         return None if kind is None else Declared(kind, certain)
 
     def _source(self, like: Any) -> Any:
@@ -176,7 +178,7 @@ class Frame:
 
     @property
     def one_type(self) -> bool:
-        """Whether all values of a column are of one type: then numbers and times cannot be in one."""
+        """Whether all values of a column are of one type, so that it cannot hold numbers and times."""
         return self._kind in (arrow_frame, polars_frame)
 
 
@@ -202,4 +204,4 @@ def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
             f"which are mappings; got {type(data).__name__}"
         )
     names = list(dict.fromkeys(names))  # the column of time may be aggregated, too
-    return Frame(kind, kind.opened(data, names), names, nan)
+    return Frame(kind, kind.open_table(data, names), names, nan)

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.values.arrays import Array, array_of, nullable, read_nullable, to_list
-from sash.values.joining import joined
+from sash.values.arrays import Array, array_of, joined, nullable, read_nullable, to_list
 
 __all__ = ["KeyTable"]
 

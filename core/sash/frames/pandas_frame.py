@@ -14,25 +14,19 @@ from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import declared_type
 from sash.frames import arrow_frame
-from sash.values.arrays import (
-    Array,
-    Nan,
-    Parts,
-    array_of,
-    data_of,
-    in_unit,
-    mask_of,
-    masked,
-    narrowed,
-    objects,
-    to_list,
-)
-from sash.values.timestamps import zone_name, zone_of
+from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, masked, narrowed, objects, to_list
+from sash.values.struct_column import StructColumn
+from sash.values.timestamps import in_unit, zone_name, zone_of
 
 
 def _library() -> Any:
     """pandas, if it has been imported."""
     return sys.modules.get("pandas")
+
+
+def _arrow(values: Any, kind: Any = None) -> Any:
+    """Values of one of pandas' types of Arrow as Arrow's own."""
+    return sys.modules["pyarrow"].array(values, None if kind is None else kind.pyarrow_dtype)
 
 
 def is_table(data: Any) -> bool:
@@ -45,7 +39,7 @@ def is_column(column: Any) -> bool:
     return pd is not None and isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
 
 
-def opened(data: Any, names: Sequence[str]) -> Any:
+def open_table(data: Any, names: Sequence[str]) -> Any:
     return data
 
 
@@ -56,10 +50,9 @@ def names(data: Any) -> Iterable[str]:
 def column(data: Any, name: str) -> Any:
     if name not in data.columns:
         return data.index.get_level_values(name).to_series()
-    found = data[name]
-    if found.ndim > 1:
+    if data[name].ndim > 1:
         raise ValueError(f"column {name!r} is in the data more than once")
-    return found
+    return data[name]
 
 
 def array(column: Any, nan: Nan = "null") -> Array:
@@ -75,20 +68,20 @@ def array(column: Any, nan: Nan = "null") -> Array:
     if isinstance(kind, pd.DatetimeTZDtype):
         return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None))
     if isinstance(kind, pd.ArrowDtype):
-        return arrow_frame.array(sys.modules["pyarrow"].array(column.array))
+        return arrow_frame.array(_arrow(column.array))
     nulls = np.asarray(column.isna())
     number = getattr(kind, "numpy_dtype", None)
     if number is not None and number.kind in "biuf":
         return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
-    found = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
+    values = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
     if nan == "value" and kind == np.dtype(object):
-        nulls &= ~np.fromiter(map(_is_nan, found), np.bool_, len(found))
-    found[nulls] = None
-    return found
+        nulls &= ~np.fromiter(map(_is_nan, values), np.bool_, len(values))
+    values[nulls] = None
+    return values
 
 
 def _is_nan(value: Any) -> bool:
-    """Whether a value is a number that is none; NA and NaT are nulls instead."""
+    """Whether a value is NaN; NA and NaT are nulls instead."""
     return isinstance(value, float | np.floating | Decimal) and value != value
 
 
@@ -97,12 +90,12 @@ def _of_categories(column: Any) -> Array:
     values = array(column.cat.categories)
     if not len(values):
         return objects([None] * len(codes))
-    taken: Array = values[codes]
+    column_values: Array = values[codes]
     nulls = codes < 0
-    if values.dtype.kind in "OmM":
-        taken[nulls] = None
-        return taken
-    return masked(taken, nulls)
+    if values.dtype.kind not in "OmM":
+        return masked(column_values, nulls)
+    column_values[nulls] = None
+    return column_values
 
 
 def zone(column: Any) -> str | None:
@@ -119,20 +112,20 @@ def take(column: Any, rows: Array) -> Any:
 
 
 def codes(column: Any, nan: Nan = "null") -> Array | None:
-    """Those of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
+    """The codes of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
     pd = _library()
     if isinstance(column.dtype, pd.ArrowDtype):
-        return arrow_frame.codes(sys.modules["pyarrow"].array(column.array))
+        return arrow_frame.codes(_arrow(column.array))
     if isinstance(column.dtype, pd.CategoricalDtype):
         return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
     if (column.dtype == object and nan == "null") or isinstance(column.dtype, pd.StringDtype):
-        with suppress(TypeError):  # what cannot be hashed is told of by others
+        with suppress(TypeError):  # factorize names the value that cannot be hashed
             return np.asarray(pd.factorize(column)[0]).astype(np.int64)
     return None
 
 
 def objects_of(values: Array, like: Any) -> Array:
-    """Timestamps in the zone of ``like``; all else as NumPy makes objects of it."""
+    """Timestamps in the zone of ``like``; other values as NumPy's objects."""
     if values.dtype.kind != "M" or values.dtype == np.dtype("M8[D]"):
         return values.astype(object)
     moments, name = _library().Series(in_unit(values, ("s", "ms", "us", "ns"))), zone(like)
@@ -141,38 +134,35 @@ def objects_of(values: Array, like: Any) -> Array:
     return np.asarray(moments.astype(object))
 
 
-def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
-    """The type of an aggregation's results; None if columns do not tell it, or rows will tell what is wrong."""
+def result_type(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if the columns do not imply it, or its rows will say what is wrong."""
     from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
 
     pd = _library()
     kinds = [column.dtype for column in columns]
     if kinds and all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
-        found = arrow_frame.declared(
-            aggregation, [sys.modules["pyarrow"].array(column.array[:0]) for column in columns]
-        )
-        return None if found is None else pd.ArrowDtype(found)
+        arrow = arrow_frame.result_type(aggregation, [_arrow([], kind) for kind in kinds])
+        return None if arrow is None else pd.ArrowDtype(arrow)
     try:
         return declared_type(aggregation, kinds, PandasTypes())
-    except TypeError:  # of objects nothing is known but that they can be counted
+    except TypeError:  # objects can be counted, whatever they are
         return np.dtype(np.int64) if isinstance(aggregation, Count | MinCount | MaxCount) else None
 
 
-def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
+def make_column(values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
     pd = _library()
     if isinstance(kind, pd.ArrowDtype):
         return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, None, kind.pyarrow_dtype)))
-    if isinstance(values, Parts):
+    if isinstance(values, StructColumn):
         inside = None if like is None or isinstance(like, tuple) else zone(like)
         return pd.Series(objects(values.in_zone(inside).rows()))
     if kind is not None:
         return _of_type(values, kind)
     if like is not None and isinstance(like.dtype, pd.ArrowDtype):
-        none = sys.modules["pyarrow"].array([], like.dtype.pyarrow_dtype)
-        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, none)))
+        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, _arrow([], like.dtype))))
     kind = None if like is None else like.dtype
     if kind == np.dtype(object) and values.dtype == np.dtype("M8[D]"):
-        return pd.Series(objects(to_list(values)))  # dates, which pandas has no type of its own for
+        return pd.Series(objects(to_list(values)))  # dates, for which pandas has no type of its own
     values = in_unit(values, ("s", "ms", "us", "ns"))
     mask = mask_of(values)
     data: Any = data_of(values)
@@ -180,16 +170,16 @@ def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
         data = _with_nan(data, mask) if _without_null(data, kind) else _nullable(data, mask)
     elif isinstance(kind, pd.Float32Dtype | pd.Float64Dtype) and values.dtype.kind == "f":
         data = _nullable(data.astype(kind.numpy_dtype, copy=False), np.zeros(len(data), np.bool_))
-    made = pd.Series(data)
+    column = pd.Series(data)
     if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
-        return made.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        return column.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
     if isinstance(kind, np.dtype):
-        return made.astype(kind) if not len(made) else made
-    return made if kind is None else _as(made, kind)
+        return column.astype(kind) if not len(column) else column
+    return column if kind is None else _cast(column, kind)
 
 
 def _of_type(values: Array, kind: Any) -> Any:
-    """Results of a declared type; whole numbers and booleans of NumPy's types are nullable ones where some are null."""
+    """Results of a declared type; NumPy's whole numbers and booleans become nullable ones where some are null."""
     pd = _library()
     if kind == np.dtype(object) or getattr(kind, "kind", "") in "mM":
         return pd.Series(objects(to_list(values)), dtype=kind)
@@ -231,18 +221,18 @@ def _nullable(data: Array, mask: Array) -> Any:
         return arrays.FloatingArray(wide, mask)
     if data.dtype.kind in "iu":
         return arrays.IntegerArray(data, mask)
-    made = data.copy()
-    made[mask] = None
-    return made
+    values = data.copy()
+    values[mask] = None
+    return values
 
 
-def _as(made: Any, kind: Any) -> Any:
-    """As an extension type, such as categories or Arrow's, if the values fit it."""
+def _cast(column: Any, kind: Any) -> Any:
+    """A column as an extension type, such as categories or Arrow's, if its values fit it."""
     try:
-        cast = made.astype(kind)
-    except (TypeError, ValueError, NotImplementedError, sys.modules["pandas"].errors.OutOfBoundsDatetime):
-        return made
-    return made if cast.isna().sum() > made.isna().sum() else cast
+        cast = column.astype(kind)
+    except (TypeError, ValueError, NotImplementedError, _library().errors.OutOfBoundsDatetime):
+        return column
+    return column if cast.isna().sum() > column.isna().sum() else cast
 
 
 def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:

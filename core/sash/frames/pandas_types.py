@@ -1,6 +1,6 @@
-"""The types of pandas beside Python's: what values a column has, and what type results have.
+"""The types of pandas: sample values of a column, and the types of results.
 
-Results are of the family of the columns that they are made of: NumPy's types, or the nullable ones.
+Results have types of the same family as their columns: NumPy's, or the nullable ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SAMPLES: dict[str, tuple[Any, Any]] = {
 
 
 class PandasTypes:
-    """The :class:`~sash.aggregations.result_types.TypeSystem` of pandas; objects tell nothing of what they are."""
+    """The :class:`~sash.aggregations.result_types.TypeSystem` of pandas; the type of objects says nothing of them."""
 
     def samples(self, kind: Any) -> tuple[Any, Any]:
         """Two values that a column of this type can have, the smaller first."""
@@ -38,10 +38,10 @@ class PandasTypes:
             return (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
         if getattr(kind, "numpy_dtype", kind) == np.uint64:
             return (2**63, 2**63 + 1)
-        found = _SAMPLES.get(getattr(kind, "numpy_dtype", kind).kind)
-        if found is None:
-            raise TypeError(f"values of type {kind} tell nothing of their types")
-        return found
+        samples = _SAMPLES.get(_kind(kind))
+        if samples is None:
+            raise TypeError(f"values of type {kind} can be anything")
+        return samples
 
     def plain(self, kind: type, exact: bool, columns: Sequence[Any]) -> Any:
         """The type of values of one of Python's types."""

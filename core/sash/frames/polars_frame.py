@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 
@@ -11,19 +12,9 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import declared_type
-from sash.values.arrays import (
-    Array,
-    Nan,
-    Parts,
-    data_of,
-    in_unit,
-    mask_of,
-    masked,
-    objects,
-    plain_rows,
-    ticks_of,
-    to_list,
-)
+from sash.values.arrays import Array, Nan, data_of, mask_of, masked, objects, to_list
+from sash.values.struct_column import StructColumn, plain_rows
+from sash.values.timestamps import in_unit, ticks_of
 
 _WIDE = Context(prec=77)
 
@@ -45,13 +36,12 @@ def is_column(column: Any) -> bool:
     return pl is not None and isinstance(column, pl.Series)
 
 
-def opened(data: Any, names: Sequence[str]) -> Any:
+def open_table(data: Any, names: Sequence[str]) -> Any:
     return data
 
 
 def names(data: Any) -> Iterable[str]:
-    found: list[str] = data.columns
-    return found
+    return list(data.columns)
 
 
 def column(data: Any, name: str) -> Any:
@@ -74,8 +64,8 @@ def array(column: Any, nan: Nan = "value") -> Array:
 
 
 def zone(column: Any) -> str | None:
-    found: str | None = getattr(column.dtype, "time_zone", None)
-    return found
+    name: str | None = getattr(column.dtype, "time_zone", None)
+    return name
 
 
 def take(column: Any, rows: Array) -> Any:
@@ -96,8 +86,8 @@ def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values, zone(like)))
 
 
-def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
-    """The type of an aggregation's results; None if it cannot aggregate such columns, which rows will tell."""
+def result_type(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """The type of an aggregation's results; None if it cannot aggregate such columns: its rows will say why."""
     from sash.frames.polars_types import PolarsTypes  # needs polars, which is imported by now
 
     try:
@@ -106,62 +96,60 @@ def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
         return None
 
 
-def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
+def make_column(values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
     pl = _library()
     if kind is not None:
         return _of_type(values, kind)
-    if isinstance(values, Parts):
+    if isinstance(values, StructColumn):
         likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
-        named = zip(values.names, values.arrays, likes, strict=True)
-        parts = {name: make_column(part, each) for name, part, each in named}
-        whole = pl.DataFrame(parts).to_struct("")
-        null = values.null
-        return whole if null is None else whole.to_frame("x").select(pl.when(~pl.Series(null)).then("x")).to_series()
+        parts = map(make_column, values.arrays, likes)
+        return _with_nulls(pl.DataFrame(dict(zip(values.names, parts, strict=True))).to_struct(""), values.null)
     if values.dtype.kind == "O":
-        return _fitting(plain_rows(values), like)
+        return _fit_objects(plain_rows(values), like)
     values = in_unit(values, ("D", "ms", "us", "ns") if values.dtype.kind == "M" else ("ms", "us", "ns"))
-    made = pl.Series(data_of(values))
-    mask = mask_of(values)
-    if mask is not None:
-        made = made.to_frame("x").select(pl.when(~pl.Series(mask)).then("x")).to_series()
+    column = _with_nulls(pl.Series(data_of(values)), mask_of(values))
     if like is None:
-        return made
+        return column
     if like.dtype == pl.Datetime and values.dtype.kind == "M":
-        made = made.cast(pl.Datetime("us")) if made.dtype == pl.Date else made
+        column = column.cast(pl.Datetime("us")) if column.dtype == pl.Date else column
         name = like.dtype.time_zone
-        return made if name is None else made.dt.replace_time_zone("UTC").dt.convert_time_zone(name)
-    if like.dtype == pl.Date and isinstance(made.dtype, pl.Datetime):  # windows of parts of days
-        return made.cast(pl.Datetime("us"))
-    return made if values.dtype.kind == "M" else _as(made, like.dtype)
+        return column if name is None else column.dt.replace_time_zone("UTC").dt.convert_time_zone(name)
+    if like.dtype == pl.Date and isinstance(column.dtype, pl.Datetime):  # windows of parts of days
+        return column.cast(pl.Datetime("us"))
+    return column if values.dtype.kind == "M" else _cast(column, like.dtype)
 
 
-def _of_type(values: Array | Parts, kind: Any) -> Any:
-    """Results as a column of just this type; a TypeError if one does not fit."""
+def _with_nulls(column: Any, mask: Array | None) -> Any:
+    """A column with nulls where ``mask`` is True."""
+    pl = _library()
+    return column if mask is None else column.to_frame("x").select(pl.when(~pl.Series(mask)).then("x")).to_series()
+
+
+def _of_type(values: Array | StructColumn, kind: Any) -> Any:
+    """Results as a column of this type; a TypeError if one does not fit."""
     pl = _library()
     try:
-        if isinstance(values, Parts) or values.dtype.kind == "O":
-            whole = values.rows() if isinstance(values, Parts) else values.tolist()
-            return pl.Series(values=[as_declared(value, kind) for value in whole], dtype=kind, strict=True)
-        made = make_column(values, None)
-        if made.dtype == kind:
-            return made
-        if not (cast := made.cast(kind)).cast(made.dtype).eq_missing(made).all():
-            raise TypeError(f"values of type {made.dtype} change as {kind}")
-        return cast
+        if isinstance(values, StructColumn) or values.dtype.kind == "O":
+            whole = values.rows() if isinstance(values, StructColumn) else values.tolist()
+            return pl.Series(values=[_as_declared(value, kind) for value in whole], dtype=kind, strict=True)
+        column = _cast(make_column(values, None), kind)
+        if column.dtype != kind:
+            raise TypeError(f"values of type {column.dtype} change as {kind}")
+        return column
     except pl.exceptions.PolarsError as error:
         raise TypeError(str(error)) from error
 
 
-def as_declared(value: Any, kind: Any) -> Any:
+def _as_declared(value: Any, kind: Any) -> Any:
     """A result as polars takes it: structures as dicts, decimals with the places that the type has."""
     pl = _library()
     if value is None:
         return None
     if isinstance(kind, pl.Struct):
         parts = value.values() if isinstance(value, dict) else value
-        return {field.name: as_declared(part, field.dtype) for part, field in zip(parts, kind.fields, strict=True)}
+        return {field.name: _as_declared(part, field.dtype) for part, field in zip(parts, kind.fields, strict=True)}
     if isinstance(kind, pl.List):
-        return [as_declared(item, kind.inner) for item in value]
+        return [_as_declared(item, kind.inner) for item in value]
     if isinstance(kind, pl.Datetime | pl.Duration):
         return ticks_of(value, kind.time_unit)
     if isinstance(kind, pl.Decimal):
@@ -173,27 +161,23 @@ def as_declared(value: Any, kind: Any) -> Any:
     return float(value) if kind == pl.Float64 and isinstance(value, int) else value
 
 
-def _fitting(values: list[Any], like: Any) -> Any:
-    """Objects as a column of the type of the one that they are like, or of the type that they are of."""
+def _fit_objects(values: list[Any], like: Any) -> Any:
+    """Objects as a column of the type of the one that they are like, or of their own type."""
     pl = _library()
     if like is not None:
-        try:
-            fitting = [as_declared(value, like.dtype) for value in values]
+        with suppress(TypeError, ValueError, pl.exceptions.PolarsError):
+            fitting = [_as_declared(value, like.dtype) for value in values]
             return pl.Series(values=fitting, dtype=like.dtype, strict=True)
-        except (TypeError, ValueError, pl.exceptions.PolarsError):
-            pass
     return pl.Series(values=values, strict=False)
 
 
-def _as(made: Any, kind: Any) -> Any:
-    """Cast to ``kind`` if no value changes."""
-    if made.dtype == kind:
-        return made
-    try:
-        cast = made.cast(kind)
-        return cast if cast.cast(made.dtype).eq_missing(made).all() else made
-    except _library().exceptions.PolarsError:
-        return made
+def _cast(column: Any, kind: Any) -> Any:
+    """A column as ``kind`` if no value changes."""
+    if column.dtype != kind:
+        with suppress(_library().exceptions.PolarsError):
+            cast = column.cast(kind)
+            return cast if cast.cast(column.dtype).eq_missing(column).all() else column
+    return column
 
 
 def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:

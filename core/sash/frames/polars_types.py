@@ -1,4 +1,4 @@
-"""The types of polars beside Python's: what values a column has, and what type results have."""
+"""The types of polars: sample values of a column, and the types of results."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ class PolarsTypes:
             parts = [self.samples(field.dtype) for field in kind.fields]
             low, high = ({f.name: part[i] for f, part in zip(kind.fields, parts, strict=True)} for i in (0, 1))
             return (low, high)
-        found = next((values for such, values in _SAMPLES if kind == such), None)
-        if found is None:
-            raise TypeError(f"values of type {kind} cannot be aggregated")
-        return found
+        for known, values in _SAMPLES:
+            if kind == known:
+                return values
+        raise TypeError(f"values of type {kind} cannot be aggregated")
 
     def plain(self, kind: type, exact: bool, columns: Sequence[Any]) -> Any:
         """The type of values of one of Python's types. What is between two times may need a finer unit than they."""
         if kind is datetime:
-            found = next((each for each in columns if isinstance(each, pl.Datetime)), pl.Datetime("us", "UTC"))
-            return pl.Datetime(_finer(found.time_unit), found.time_zone)
+            stamp = next((column for column in columns if isinstance(column, pl.Datetime)), pl.Datetime("us", "UTC"))
+            return pl.Datetime(_finer(stamp.time_unit), stamp.time_zone)
         if kind is timedelta:
-            unit: Any = next((each.time_unit for each in columns if isinstance(each, pl.Duration)), "us")
+            unit: Any = next((column.time_unit for column in columns if isinstance(column, pl.Duration)), "us")
             return pl.Duration(unit if exact else _finer(unit))
-        if kind is int and exact and columns and all(each.is_unsigned_integer() for each in columns):
+        if kind is int and exact and columns and all(column.is_unsigned_integer() for column in columns):
             return pl.UInt64()
         return _PLAIN[kind]
 

@@ -1,4 +1,4 @@
-"""Dicts of arrays or lists, and rows. A column of a dict may be one of any library's."""
+"""Dicts of arrays or lists, and rows. A column of a dict may be one of any library."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.frames import arrow_frame, pandas_frame, polars_frame
-from sash.values.arrays import Array, Nan, Parts, array_of, in_micros, mask_of, objects, to_list
+from sash.values.arrays import Array, Nan, array_of, mask_of, objects, to_list
+from sash.values.struct_column import StructColumn
+from sash.values.timestamps import in_micros
 
 _LIBRARIES: tuple[Any, ...] = (pandas_frame, arrow_frame, polars_frame)
 
@@ -22,8 +24,8 @@ def is_table(data: Any) -> bool:
     return isinstance(data, Mapping) or (isinstance(data, Iterable) and not isinstance(data, str | bytes | np.ndarray))
 
 
-def opened(data: Any, names: Sequence[str]) -> Any:
-    """A mapping as it is; rows as columns of those names, in one pass over them."""
+def open_table(data: Any, names: Sequence[str]) -> Any:
+    """A mapping unchanged; rows as columns of these names, in one pass."""
     if isinstance(data, Mapping):
         return data
     columns: Rows = Rows({name: [] for name in names})
@@ -38,7 +40,7 @@ def opened(data: Any, names: Sequence[str]) -> Any:
             missing = next(name for name in names if name not in row)
             raise KeyError(f"row {size - 1} has no column {missing!r}; it has {', '.join(map(repr, row))}") from None
     if not names:
-        columns[""] = [None] * size  # which is how many there are
+        columns[""] = [None] * size  # holds the number of rows
     return columns
 
 
@@ -54,7 +56,7 @@ def column(data: Any, name: str) -> Any:
 
 
 def _library_of(column: Any) -> Any:
-    """The module that knows this column of a dict, if it is of a library."""
+    """The module of the library that a column is of, if it is of one."""
     return next((library for library in _LIBRARIES if library.is_column(column)), None)
 
 
@@ -62,14 +64,14 @@ def array(column: Any, nan: Nan = "null") -> Array:
     library = _library_of(column)
     if library is None and isinstance(column, list | tuple | range):
         return array_of(column)
-    found: Array = np.asanyarray(column) if library is None else library.array(column, nan)
-    return found
+    values: Array = np.asanyarray(column) if library is None else library.array(column, nan)
+    return values
 
 
 def zone(column: Any) -> str | None:
     library = _library_of(column)
-    found: str | None = None if library is None else library.zone(column)
-    return found
+    name: str | None = None if library is None else library.zone(column)
+    return name
 
 
 def take(column: Any, rows: Array) -> Any:
@@ -79,8 +81,8 @@ def take(column: Any, rows: Array) -> Any:
 
 def codes(column: Any, nan: Nan = "null") -> Array | None:
     library = _library_of(column)
-    found: Array | None = None if library is None else library.codes(column, nan)
-    return found
+    known: Array | None = None if library is None else library.codes(column, nan)
+    return known
 
 
 def objects_of(values: Array, like: Any) -> Array:
@@ -89,15 +91,15 @@ def objects_of(values: Array, like: Any) -> Array:
     return objects(to_list(values if name is None else in_micros(values), name))
 
 
-def declared(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
-    """Nothing: lists have no types, and arrays take those of the results."""
+def result_type(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+    """None: lists have no types, and arrays take those of the results."""
     return None
 
 
-def make_column(values: Array | Parts, like: Any, kind: Any = None) -> Any:
-    """An array, in the zone of the column that it is like: lists and rows are made of it by :func:`make_table`."""
+def make_column(values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
+    """An array, in the zone of the column that it is like; :func:`make_table` turns it into lists and rows."""
     name = None if like is None or isinstance(like, tuple) else zone(like)
-    if isinstance(values, Parts):
+    if isinstance(values, StructColumn):
         return values.in_zone(name)
     return values if name is None else objects(to_list(values, name))
 
@@ -108,23 +110,23 @@ def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> A
         return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
     if all(isinstance(values, list | tuple | range) for values in (sources or data).values()):
         return {name: _list(values) for name, values in columns.items()}
-    return {name: _structured(values) if isinstance(values, Parts) else values for name, values in columns.items()}
+    return {
+        name: _structured(values) if isinstance(values, StructColumn) else values for name, values in columns.items()
+    }
 
 
-def _list(values: Array | Parts) -> list[Any]:
-    return values.rows() if isinstance(values, Parts) else to_list(values)
+def _list(values: Array | StructColumn) -> list[Any]:
+    return values.rows() if isinstance(values, StructColumn) else to_list(values)
 
 
-def _structured(parts: Parts) -> Array:
+def _structured(column: StructColumn) -> Array:
     """One array with a field a part, masked where there is no result."""
-    kinds = [(name, part.dtype) for name, part in zip(parts.type._fields, parts.arrays, strict=True)]
-    masks = [mask_of(part) for part in parts.arrays]
-    whole: Array = np.empty(len(parts.arrays[0]), kinds)
-    null: Any = np.zeros(len(whole), [(name, bool) for name in parts.type._fields])
-    for name, part, mask in zip(parts.type._fields, parts.arrays, masks, strict=True):
-        whole[name] = np.asarray(part)
-        if mask is not None:
-            null[name] = mask
-    if all(mask is None for mask in masks):
+    named = list(zip(column.names, column.arrays, strict=True))
+    whole: Array = np.empty(len(column.arrays[0]), [(name, part.dtype) for name, part in named])
+    null: Array = np.zeros(len(whole), [(name, bool) for name in column.names])
+    for name, part in named:
+        whole[name], mask = np.asarray(part), mask_of(part)
+        null[name] = False if mask is None else mask
+    if not any(null[name].any() for name in column.names):
         return whole
     return np.ma.MaskedArray(whole, null)  # type: ignore[no-untyped-call]

@@ -17,6 +17,8 @@ __all__ = [
     "admit_many",
     "admit_one",
     "extents",
+    "group_order",
+    "group_starts",
     "order_of",
     "overlaps",
     "positions_in",
@@ -86,17 +88,25 @@ def positions_in(codes: Array, counts: Array) -> Array:
 
 
 @compiled
-def _grouped(codes: Array, keys: int) -> Array:
-    """The order that has rows key by key: counting sort."""
-    place = np.zeros(keys + 1, np.int64)
+def group_starts(codes: Array, groups: int) -> Array:
+    """Where the rows of each group begin, and the end, when rows come group by group."""
+    starts = np.zeros(groups + 1, np.int64)
     for code in codes:
-        place[code + 1] += 1
-    for code in range(keys):
-        place[code + 1] += place[code]
+        starts[code + 1] += 1
+    for group in range(groups):
+        starts[group + 1] += starts[group]
+    return starts
+
+
+@compiled
+def group_order(codes: Array, starts: Array) -> Array:
+    """The rows group by group, as they came within one: counting sort."""
+    places = starts.copy()
     order = np.empty(codes.shape[0], np.int64)
     for row in range(codes.shape[0]):
-        order[place[codes[row]]] = row
-        place[codes[row]] += 1
+        code = codes[row]
+        order[places[code]] = row
+        places[code] += 1
     return order
 
 
@@ -131,7 +141,7 @@ def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
     if _ordered(codes, times):
         return None
     few = keys <= 4 * len(codes) + 1024
-    order = _grouped(codes, keys) if few else np.argsort(codes, kind="stable")
+    order = group_order(codes, group_starts(codes, keys)) if few else np.argsort(codes, kind="stable")
     _order_times(codes, times, order)
     return order
 

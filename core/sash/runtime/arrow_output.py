@@ -1,4 +1,4 @@
-"""Results as Arrow columns of just the types that a schema promises: for engines that were told them before."""
+"""Results as Arrow record batches of a schema that was fixed before any row: what engines expect."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash.engine.results import Outcome
 from sash.frames.arrow_arrays import array_of
 from sash.query import Query
-from sash.runtime.window_bounds import POSITION
+from sash.runtime.window_bounds import POSITION, lane_fields
 from sash.values.epochs import numbers_of
+from sash.values.timestamps import STEPS
 
 if TYPE_CHECKING:
     from sash.runtime.keyed import Outcomes
 
-__all__ = ["Columns", "array_of"]
+__all__ = ["ArrowOutput"]
 
 Array = np.ndarray[Any, Any]
-_STEPS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
-_DAY = 86_400 * 10**9
 
 
-class Columns:
-    """Makes record batches of a schema from the outcomes of a query, or of some of its windows."""
+class ArrowOutput:
+    """Builds record batches of ``schema`` from the outcomes of ``query``, or of some of its windows."""
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         self._query = query
@@ -43,8 +42,8 @@ class Columns:
     def batch(self, outcome: Outcome, keys: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of results; their ``codes`` are rows of ``keys``. O(results)."""
         codes = pa.array(outcome.codes)
-        made = [self._column(field, outcome, keys, codes) for field in self._schema]
-        return pa.RecordBatch.from_arrays(made, schema=self._schema)
+        columns = [self._column(field, outcome, keys, codes) for field in self._schema]
+        return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _column(self, field: pa.Field, outcome: Outcome, keys: pa.RecordBatch, codes: pa.Array) -> pa.Array:
         name = field.name
@@ -56,7 +55,7 @@ class Columns:
             return pa.array(list(outcome.lane.names), pa.string()).take(pa.array(outcome.window))
         if name == "revision":
             return pa.array(outcome.revision, pa.int64())
-        return self._ends(outcome, outcome.start if name == "window_start" else outcome.end, field.type)
+        return self._bounds(outcome, outcome.start if name == "window_start" else outcome.end, field.type)
 
     def _aggregate(self, name: str, values: Any, kind: pa.DataType) -> pa.Array:
         try:
@@ -67,42 +66,35 @@ class Columns:
                 f"tell the type of its results, as in types={{{name!r}: 'double'}}"
             ) from error
 
-    def _ends(self, outcome: Outcome, times: Array, kind: pa.DataType) -> pa.Array:
-        """Where windows begin or end: a time or a position, or, where a query has both, one of several fields."""
+    def _bounds(self, outcome: Outcome, inside: Array, kind: pa.DataType) -> pa.Array:
+        """The starts or ends of windows; where a query has bounds of several types, a structure of them."""
+        numbers = self._numbers(outcome, inside)
         if not pa.types.is_struct(kind):
-            return _moments(self._numbers(outcome, times), kind)
-        lane = outcome.lane
-        counted = self._counted(outcome)
-        parts = []
-        for field in kind:
-            rows = counted if field.name == POSITION else ~counted if field.name == lane.order else counted & ~counted
-            there = _moments(self._numbers(outcome, times)[rows], field.type)
-            places = np.cumsum(rows) - 1
-            parts.append(there.take(pa.array(places, mask=~rows)))
+            return _array(numbers, kind)
+        masks = [self._rows(outcome, field.name) for field in kind]
+        parts = [_array(np.where(rows, numbers, 0), field.type, ~rows) for field, rows in zip(kind, masks, strict=True)]
         return pa.StructArray.from_arrays(parts, fields=list(kind))
 
-    def _numbers(self, outcome: Outcome, times: Array) -> Array:
-        """Times as they are inside; those of plain numbers in the unit that the query says these have."""
+    def _rows(self, outcome: Outcome, field: str) -> Array:
+        """Which results have bounds of this field."""
+        return np.array([field == other for other in lane_fields(self._query, outcome.lane)])[outcome.window]
+
+    def _numbers(self, outcome: Outcome, inside: Array) -> Array:
+        """Positions and times inside; times of a query with a ``time_unit`` in that unit."""
         unit = outcome.lane.time_unit
         if unit is None:
-            return times
-        counted = self._counted(outcome)
-        if not counted.any():
-            return numbers_of(times, unit, whole=True)
-        return np.where(counted, times, numbers_of(np.where(counted, 0, times), unit, whole=True))
-
-    def _counted(self, outcome: Outcome) -> Array:
-        """Which ends are positions."""
-        lane = outcome.lane
-        named = self._query.named
-        positions = [lane.order is None or named[name].bounds_are_positions for name in lane.names]
-        return np.array(positions)[outcome.window]
+            return inside
+        positions = self._rows(outcome, POSITION)
+        if not positions.any():
+            return numbers_of(inside, unit, whole=True)
+        return np.where(positions, inside, numbers_of(np.where(positions, 0, inside), unit, whole=True))
 
 
-def _moments(times: Array, kind: pa.DataType) -> pa.Array:
-    """Times as they are inside, as users have them."""
+def _array(inside: Array, kind: pa.DataType, null: Array | None = None) -> pa.Array:
+    """Times inside as an array of a type."""
     if pa.types.is_timestamp(kind):
-        return pa.array((times // _STEPS[kind.unit]).astype(np.int64, copy=False)).view(kind)
+        return pa.array((inside // STEPS[kind.unit]).astype(np.int64, copy=False), mask=null).view(kind)
     if pa.types.is_date(kind):
-        return pa.array((times // _DAY).astype(np.int32)).view(kind)
-    return pa.array(times.astype(np.int64 if pa.types.is_integer(kind) else np.float64, copy=False)).cast(kind)
+        return pa.array((inside // STEPS["D"]).astype(np.int32), mask=null).view(kind)
+    number = np.int64 if pa.types.is_integer(kind) else np.float64
+    return pa.array(inside.astype(number, copy=False), mask=null).cast(kind)

@@ -1,4 +1,4 @@
-"""Which row it was: a batch that cannot be aggregated is gone through once more, row by row, to name it."""
+"""Errors that name the row: a batch that cannot be aggregated is searched row by row for the first bad one."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = ["naming_rows"]
 
 @contextmanager
 def naming_rows(query: Query, frame: Frame, codes: Any = None, first: int = 0) -> Iterator[None]:
-    """Errors of aggregates tell the row, counted from ``first``. Costs nothing unless there is one."""
+    """Have errors of aggregates name the row, counted from ``first``. Costs nothing unless one occurs."""
     try:
         yield
     except (TypeError, ArithmeticError) as error:
-        found = _culprit(query, frame, codes, first)
-        if found is None:
+        complaint = _complaint(query, frame, codes, first)
+        if complaint is None:
             raise
-        raise TypeError(found) from error
+        raise TypeError(complaint) from error
 
 
-def _culprit(query: Query, frame: Frame, codes: Any, first: int) -> str | None:
-    """The first row that cannot be lifted, or cannot be combined with those of its key before it."""
+def _complaint(query: Query, frame: Frame, codes: Any, first: int) -> str | None:
+    """What is wrong with the first row that cannot be lifted, or combined with those of its key before it."""
     keys = [0] * len(frame) if codes is None else codes.tolist()
     complaints = []
     for aggregation in query.aggregates.values():

@@ -13,13 +13,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash.aggregations import Aggregation
 from sash.aggregations.result_types import declared_type, never_null
 from sash.query import Query
-from sash.runtime.arrow_bounds import end_types, kind_of
-from sash.runtime.window_bounds import check_order
+from sash.query.lanes import Lane
+from sash.runtime.window_bounds import bound_fields, bound_kind, check_order
 from sash.values.arrow_types import ArrowTypes
 
-__all__ = ["Column", "EngineTypes", "result_columns"]
-
-_TICKS = {"s": 10**9, "ms": 10**6, "us": 1000, "ns": 1}
+__all__ = ["Column", "EngineTypes", "bound_types", "result_columns"]
 
 
 class EngineTypes(ArrowTypes):
@@ -49,7 +47,7 @@ def result_columns(
 ) -> list[Column]:
     """The columns of a query's results; an error says what does not fit. ``types`` are known types of aggregates.
 
-    Both bounds of windows have the type of the column that they are told in, a whole number for positions. Where
+    Both bounds of windows have the type of the column whose values they are, a whole number for positions. Where
     windows of one query differ in this, they are a structure with a field for each: the others are null. O(windows).
 
     >>> import sash
@@ -63,8 +61,7 @@ def result_columns(
     for lane in query.lanes:
         if lane.order is not None:
             kind = read[lane.order].kind
-            tick = _TICKS[kind.unit] if pa.types.is_timestamp(kind) else 1000
-            check_order(query, lane, kind_of(kind), system.name(kind), tick)
+            check_order(query, lane, system.order_kind(kind), system.name(kind), system.tick(kind))
     if unknown := set(types or ()) - set(query.aggregates):
         raise ValueError(f"types= is given for {sorted(unknown)}, which are no aggregates of the query")
     for key in query.keys:
@@ -72,7 +69,7 @@ def result_columns(
     columns = [read[key] for key in query.keys]
     if None not in query.named:
         columns.append(Column("window", pa.string(), False))
-    bounds = end_types(query, pa.schema([(name, column.kind) for name, column in read.items()]))
+    bounds = bound_types(query, {name: column.kind for name, column in read.items()})
     bound = pa.struct(list(bounds.items())) if len(set(bounds.values())) > 1 else next(iter(bounds.values()))
     columns += [Column(name, bound, False) for name in ("window_start", "window_end")]
     if query.revises:
@@ -90,3 +87,28 @@ def _result_type(name: str, aggregation: Aggregation, of: list[Column], system: 
     except TypeError as error:
         typed = ", ".join(f"{column.name!r} is {system.name(column.kind)}" for column in of)
         raise TypeError(f"aggregate {name!r}: {error}" + (f" (column {typed})" if typed else "")) from error
+
+
+def bound_types(query: Query, kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """The types of the bounds of a query's windows over columns of these ``kinds``, by column and for positions.
+
+    O(windows).
+
+    >>> import sash
+    >>> both = {"counts": sash.sliding(3), "times": sash.sliding("36h", "12h")}
+    >>> query = sash.Query(windows=both, aggregates={"n": sash.Count()}, time="day")
+    >>> bound_types(query, {"day": pa.date32()})
+    {'position': DataType(int64), 'day': TimestampType(timestamp[us])}
+    """
+    return {
+        name: pa.int64() if lane is None else _bound_type(query, lane, kinds[name])
+        for name, lane in bound_fields(query).items()
+    }
+
+
+def _bound_type(query: Query, lane: Lane, kind: pa.DataType) -> pa.DataType:
+    order = ArrowTypes().order_kind(kind) or "number"
+    bound = bound_kind(query, lane, order)
+    if bound in ("timestamp", "date"):
+        return kind if bound == order else pa.timestamp("us")
+    return pa.int64() if bound == "whole" else pa.float64()

@@ -1,22 +1,19 @@
 """Arrays in, arrays out: count windows over columns, by compiled kernels.
 
-The kernels run SBA over whole columns (:mod:`sash.kernels.codegen.shape`), or PBA with a second thread for large
+The kernels run SBA over whole columns (:mod:`sash.kernels.rolling.kernels`), or PBA with a second thread for large
 windows. What Numba cannot compile runs row by row in Python, with the same results, and says so in a warning.
 """
 
 from __future__ import annotations
 
-import sys
-import warnings
 from typing import Any
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregators.chunk_size import checked_window
-from sash.kernels.rolling.fallback import Interpreted
-from sash.kernels.rolling.inputs import Columns, as_columns
-from sash.values.errors import PerformanceWarning
+from sash.kernels.fallback import PythonRolling, warn_in_python
+from sash.kernels.inputs import InputColumns, as_columns
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
 
@@ -78,9 +75,12 @@ def rolling_by(
     order, starts = grouped(codes, len(batch.arrays[0]))
     if order is not None:
         nulls = None if batch.nulls is None else batch.nulls[order]
-        batch = Columns(tuple(array[order] for array in batch.arrays), nulls, batch.result_type)
+        batch = InputColumns(tuple(array[order] for array in batch.arrays), nulls, batch.result_type)
     runner = window._choose(batch)
-    ends, results = by_group(runner, batch, starts, int(window._completed(np.diff(starts)).sum()))
+    if isinstance(runner, PythonRolling):
+        ends, results = runner.feed_groups(batch, starts)
+    else:
+        ends, results = by_group(runner, batch, starts, int(window._completed(np.diff(starts)).sum()))
     return (ends if order is None else order[ends]), results
 
 
@@ -130,20 +130,19 @@ class Rolling:
             self._runner, self._count, self._broken = runner, count, result is not None and runner is not None
             raise
 
-    def _choose(self, batch: Columns) -> Any:
-        from sash.kernels.codegen.compile import NotCompilable  # Numba takes a while to import: only when it is needed
-        from sash.kernels.rolling.compiled import Compiled
+    def _choose(self, batch: InputColumns) -> Any:
+        from sash.kernels.compile import NotCompilable  # Numba takes a while to import: only when it is needed
+        from sash.kernels.rolling.windows import CompiledRolling
 
         shape = (self.aggregation, self.range, self.slide, self.partial)
         odd = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
         try:
             if odd:
                 raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
-            return Compiled(*shape, self.algorithm, batch)
+            return CompiledRolling(*shape, self.algorithm, batch)
         except NotCompilable as error:
-            message = f"{self.aggregation!r} runs row by row in Python, which is slower: {error}"
-            warnings.warn(message, PerformanceWarning, stacklevel=_caller())
-            return Interpreted(*shape, str(error))
+            warn_in_python(repr(self.aggregation), str(error))
+            return PythonRolling(*shape, str(error))
 
     def explain(self) -> str:
         """How batches are run, and why; known when the first has been.
@@ -166,11 +165,3 @@ class Rolling:
             return full
         first = self.range % self.slide or self.slide  # where the first window ends that is not yet full
         return full + np.maximum(0, (np.minimum(count, self.range - 1) - first) // self.slide + 1)
-
-
-def _caller() -> int:
-    """How many frames up the user's code is."""
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sash."):
-        depth, frame = depth + 1, frame.f_back
-    return depth

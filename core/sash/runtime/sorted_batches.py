@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash.engine.results import Outcome
 from sash.frames import columns_of
 from sash.query import Query
-from sash.runtime.arrow_output import Columns
+from sash.runtime.arrow_output import ArrowOutput
 from sash.runtime.sorted_keys import Numbering, SortedKeys
 
 __all__ = ["SortedBatches", "gathered"]
@@ -21,7 +21,7 @@ class SortedBatches:
 
     def __init__(self, query: Query, schema: pa.Schema) -> None:
         self._query, self._keys = query, list(query.keys)
-        self._columns, self._engine = Columns(query, schema), SortedKeys(query)
+        self._columns, self._engine = ArrowOutput(query, schema), SortedKeys(query)
         self._numbering = Numbering(self._keys)
         self._open: pa.RecordBatch | None = None
 

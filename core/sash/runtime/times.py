@@ -15,7 +15,7 @@ import numpy as np
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.runtime.output import Output
+from sash.runtime.window_bounds import bound_steps, check_fit
 from sash.values.time_codec import TimeCodec
 from sash.values.timestamps import unit_of
 
@@ -41,16 +41,19 @@ class Times:
     __slots__ = ("_steps", "codecs")
 
     def __init__(self, query: Query) -> None:
-        output = Output(query)
-        self._steps = {lane.order: tuple(output.steps(lane)) for lane in query.lanes}
+        self._steps = {lane.order: [int(step) for step in bound_steps(query, lane)] for lane in query.lanes}
         self.codecs: Mapping[str, TimeCodec] = {}
         """The codecs that are known so far, by order column."""
 
     @classmethod
     def from_texts(cls, query: Query, texts: Mapping[str, str]) -> Times:
         """The times that :meth:`texts` describes. O(lanes)."""
-        times = cls(query)
-        times.codecs = {order: TimeCodec.from_text(text) for order, text in texts.items()}
+        return cls(query).using({order: TimeCodec.from_text(text) for order, text in texts.items()})
+
+    def using(self, codecs: Mapping[str, TimeCodec]) -> Times:
+        """The times of the same query with these codecs. O(1)."""
+        times = copy(self)
+        times.codecs = codecs
         return times
 
     def texts(self) -> dict[str, str]:
@@ -75,7 +78,7 @@ class Times:
         codec = self.codecs.get(order)
         if codec is not None:
             return codec.to_inside(value, row, order), self
-        times = self._adopt(lane, order, TimeCodec.of(value, row, order, lane.time_unit))
+        times = self.adopt(lane, order, TimeCodec.of(value, row, order, lane.time_unit))
         return times.codecs[order].to_inside(value, row, order), times
 
     def of_array(self, lane: Lane, frame: Frame, first_row: int = 0) -> tuple[Array | None, Times]:
@@ -94,7 +97,7 @@ class Times:
             return None, self
         if len(frame) and order not in self.codecs:
             codec = TimeCodec.of_array(frame[order], order, frame.zone(order), first_row, lane.time_unit)
-            times = self if codec is None else self._adopt(lane, order, codec)
+            times = self if codec is None else self.adopt(lane, order, codec)
         if not len(frame) or order not in times.codecs:
             return np.zeros(0, np.int64), times
         return times.codecs[order].to_inside_array(frame[order], order, first_row, frame.zone(order)), times
@@ -138,11 +141,8 @@ class Times:
             return None
         return TimeCodec("datetime64", unit_of(dtype, order), frame.zone(order)).for_steps(self._steps[order])
 
-    def _adopt(self, lane: Lane, order: str, codec: TimeCodec) -> Times:
-        """These times and the codec of one more column; refuses windows that do not fit it."""
+    def adopt(self, lane: Lane, order: str, codec: TimeCodec) -> Times:
+        """These times and the codec of one more column; refuses windows that do not fit it. O(windows)."""
         steps = self._steps[order]
-        codec.check_unit(lane.unit, order)
-        codec.check_steps(steps, order)
-        times = copy(self)
-        times.codecs = {**self.codecs, order: codec.for_steps(steps)}
-        return times
+        check_fit(lane, steps, codec.order_kind, f"column {order!r} holds {codec.words}", ValueError)
+        return self.using({**self.codecs, order: codec.for_steps(steps)})

@@ -1,100 +1,150 @@
-"""What a column must hold to order a lane, and what the ends of windows are told in: before any row is there.
+"""The bounds of windows, ``window_start`` and ``window_end``, before any row: their columns, kinds and steps.
 
-Engines name their types each in their own way; here a column is of a kind, whatever its type is called.
+The bounds of a window are values of the column that orders it, or positions. Engines have types of their own; here a
+column is of a :data:`~sash.values.time_codec.OrderKind`, whatever its type is called.
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable
+from typing import Any
 
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.runtime.output import POSITION, Output, has_fractions
 from sash.values.epochs import check_step
+from sash.values.time_codec import OrderKind
+from sash.values.timestamps import STEPS, UNIT_NAMES
 
-__all__ = ["POSITION", "Kind", "check_order", "end_columns", "end_kind", "ends_in", "has_fractions"]
+__all__ = [
+    "POSITION",
+    "bound_column",
+    "bound_fields",
+    "bound_kind",
+    "bound_steps",
+    "check_fit",
+    "check_order",
+    "has_fractions",
+    "lane_fields",
+]
 
-Kind = Literal["timestamp", "date", "whole", "number"]
-"""Of a column that orders: times, dates, whole numbers, or any numbers."""
-_DAY = 86_400 * 10**9
-_UNITS = {10**9: "seconds", 10**6: "milliseconds", 10**3: "microseconds", 1: "nanoseconds"}
+POSITION = "position"
+"""The field of bounds that are positions, beside bounds that are values of columns."""
 
 
-def check_order(query: Query, lane: Lane, kind: Kind | None, typed: str, tick: int) -> None:
-    """Whether a lane's windows and delays can be compared with the column that orders it: else an error. O(windows).
+def bound_steps(query: Query, lane: Lane) -> list[Any]:
+    """The amounts by which the bounds of a lane's windows differ: they decide the unit of bounds. O(windows).
 
-    ``kind`` is the column's, None if it orders nothing, ``typed`` what its type is called, and ``tick`` how many
-    nanoseconds apart the times are that it can tell.
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding("10s", "1s"), aggregates={"n": sash.Count()}, time="ts")
+    >>> bound_steps(query, query.lanes[0])
+    [10000000000, 1000000000, 0]
+    """
+    return [step for name in lane.names for step in query.named[name].bound_steps]
+
+
+def has_fractions(query: Query, lane: Lane) -> bool:
+    """Whether the bounds of a lane's windows may be fractions although times are whole numbers. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(2.5, 0.5, on="ts"), aggregates={"n": sash.Count()})
+    >>> has_fractions(query, query.lanes[0])
+    True
+    """
+    return any(isinstance(step, float) and not step.is_integer() for step in bound_steps(query, lane))
+
+
+def check_order(query: Query, lane: Lane, kind: OrderKind | None, typed: str, tick: int) -> None:
+    """Refuse a column that cannot order a lane's windows, or that their durations do not fit. O(windows).
+
+    ``kind`` is the column's, None if it orders nothing, ``typed`` the name of its type, and ``tick`` the distance of
+    the times that it can hold, in nanoseconds.
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("10s", "1s"), aggregates={"n": sash.Count()}, time="ts")
     >>> check_order(query, query.lanes[0], "timestamp", "timestamp[us]", 1000)
-    >>> check_order(query, query.lanes[0], "whole", "int64", 1)
-    Traceback (most recent call last):
-    TypeError: column 'ts' is int64, but windows, watermark_delay or allowed_lateness are durations: say what its \
-numbers are with time_unit=, such as 'ms', cast it to a timestamp, or give them as numbers, windows with on='ts'
     """
-    says = f"column {lane.order!r} is {typed}"
+    column, steps = f"column {lane.order!r} is {typed}", bound_steps(query, lane)
     if kind is None:
-        raise TypeError(f"{says}, which orders nothing: cast it to a timestamp, a date or a number")
+        raise TypeError(f"{column}, which orders nothing: cast it to a timestamp, a date or a number")
     times = kind in ("timestamp", "date")
-    if lane.unit == "duration" and not times and lane.time_unit is None:
-        raise TypeError(
-            f"{says}, but windows, watermark_delay or allowed_lateness are durations: say what its numbers are with "
-            f"time_unit=, such as 'ms', cast it to a timestamp, or give them as numbers, windows with on={lane.order!r}"
-        )
     if times and lane.time_unit is not None:
         raise TypeError(
-            f"{says}, which has a unit of its own: leave out time_unit={lane.time_unit!r}, which is for plain numbers"
+            f"{column}, which has a unit of its own: leave out time_unit={lane.time_unit!r}, which is for plain numbers"
         )
-    if lane.unit == "number" and times:
-        raise TypeError(
-            f"{says}, but windows on={lane.order!r} or their delays are plain numbers: give them as durations such as "
-            f"'10s', with time={lane.order!r} and without on="
-        )
-    for step in Output(query).steps(lane) if kind == "whole" and lane.time_unit is not None else ():
-        check_step(step, lane.time_unit or "ns", f"{says}, whole numbers")
-    for step in Output(query).steps(lane) if times else ():
+    check_fit(lane, steps, kind, column)
+    for step in steps if times else ():
         if step % tick:
+            unit = next(name for unit, name in UNIT_NAMES.items() if STEPS[unit] == tick)
             raise ValueError(
-                f"{says}: a window of {step} ns has ends that it cannot tell; make it one of whole {_UNITS[tick]}"
+                f"{column}: a window of {step} ns has ends that it cannot tell; make it one of whole {unit}"
             )
 
 
-def end_columns(query: Query) -> dict[str, Lane | None]:
-    """What the ends of a query's windows are told in, by name: columns, each with its lane, and positions. O(windows).
+def check_fit(
+    lane: Lane, steps: Iterable[Any], kind: OrderKind, column: str, error: type[Exception] = TypeError
+) -> None:
+    """Refuse durations over plain numbers, numbers over times, and steps that whole numbers cannot hold. O(steps).
+
+    ``column`` says what the lane's column is, and begins the message.
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding("10s", "1s"), aggregates={"n": sash.Count()}, time="ts")
+    >>> check_fit(query.lanes[0], [], "whole", "column 'ts' is int64")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    TypeError: column 'ts' is int64, but windows, watermark_delay or allowed_lateness are durations: say what its ...
+    """
+    order, times = lane.order, kind in ("timestamp", "date")
+    if lane.unit == "duration" and not times and lane.time_unit is None:
+        raise error(
+            f"{column}, but windows, watermark_delay or allowed_lateness are durations: say what its numbers are, as "
+            f"in sash.Query(…, time={order!r}, time_unit='ms'), cast it to a timestamp, or give durations as numbers "
+            f"in its unit, windows with on={order!r}, as in sash.sliding(range=3600, slide=60, on={order!r})"
+        )
+    if lane.unit == "number" and times:
+        raise error(
+            f"{column}, but windows with on={order!r}, watermark_delay or allowed_lateness are plain numbers: give "
+            f"them as durations such as '10s', with time={order!r} and without on="
+        )
+    if kind == "whole" and lane.time_unit is not None:
+        for step in steps:
+            check_step(step, lane.time_unit, column)
+
+
+def bound_fields(query: Query) -> dict[str, Lane | None]:
+    """The columns whose values the bounds of a query's windows are, each with its lane, and positions. O(windows).
 
     >>> import sash
     >>> both = {"counts": sash.sliding(3), "times": sash.sliding("10s", "1s")}
-    >>> list(end_columns(sash.Query(windows=both, aggregates={"n": sash.Count()}, time="ts")))
+    >>> list(bound_fields(sash.Query(windows=both, aggregates={"n": sash.Count()}, time="ts")))
     ['position', 'ts']
     """
-    found: dict[str, Lane | None] = {}
-    for lane in query.lanes:
-        for name in lane.names:
-            column = ends_in(query, lane, name)
-            found[column or POSITION] = lane if column else None
-    return found
+    fields = ((field, lane) for lane in query.lanes for field in lane_fields(query, lane))
+    return {field: None if field == POSITION else lane for field, lane in fields}
 
 
-def end_kind(query: Query, lane: Lane, kind: Kind) -> Kind:
-    """Of the ends of a lane's windows, where its column is of a kind: dates may become times, O(windows).
+def lane_fields(query: Query, lane: Lane) -> list[str]:
+    """For each window of a lane the column whose values its bounds are, or :data:`POSITION`. O(windows)."""
+    return [bound_column(query, lane, name) or POSITION for name in lane.names]
+
+
+def bound_kind(query: Query, lane: Lane, kind: OrderKind) -> OrderKind:
+    """The kind of the bounds of a lane's windows, given its column's: dates may become timestamps. O(windows).
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("36h", "12h"), aggregates={"n": sash.Count()}, time="day")
-    >>> end_kind(query, query.lanes[0], "date")
+    >>> bound_kind(query, query.lanes[0], "date")
     'timestamp'
     """
-    if kind == "date" and any(step % _DAY for step in Output(query).steps(lane)):
+    if kind == "date" and any(step % STEPS["D"] for step in bound_steps(query, lane)):
         return "timestamp"
     return "number" if kind == "whole" and has_fractions(query, lane) else kind
 
 
-def ends_in(query: Query, lane: Lane, name: str | None) -> str | None:
-    """The column in whose values the ends of a window are told; None: they are positions. O(1).
+def bound_column(query: Query, lane: Lane, name: str | None) -> str | None:
+    """The column whose values the bounds of a window are; None: they are positions. O(1).
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding(3), aggregates={"n": sash.Count()}, time="ts")
-    >>> ends_in(query, query.lanes[0], None)
+    >>> bound_column(query, query.lanes[0], None)
     """
     return None if query.named[name].bounds_are_positions else lane.order

@@ -1,8 +1,8 @@
-"""The memory of a worker process: what is freed is kept for what is asked for next.
+"""The memory of a worker process: freed memory is kept for the next allocation.
 
-The columns of a batch are some hundred kilobytes each, are asked for and freed with every batch, and lie at the end of
-the heap. glibc gives such memory back to the system when it is freed, and the system hands it out again page by page,
-zeroed, as it is touched: over long windows this is a good part of what a batch costs.
+The columns of a batch take some hundred kilobytes each, are allocated and freed with every batch, and lie at the end of
+the heap. glibc returns such memory to the system, which hands it out again page by page, zeroed on first touch: over
+long windows this is a good part of the cost of a batch.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ __all__ = ["keep_freed_memory"]
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as in malloc.h
 _KEPT = 64 << 20
-"""So many bytes may lie free at the end of the heap."""
+"""Bytes that may lie free at the end of the heap."""
 _LARGE = 32 << 20
-"""What is larger is asked of the system each time: the most that glibc allows."""
+"""Larger blocks come from the system each time: the most that glibc allows."""
 
 
 def keep_freed_memory() -> bool:
-    """Keep up to 64 MB of what this process frees; whether its C library can. O(1).
+    """Keep up to 64 MB that this process frees; False if its C library cannot. O(1).
 
-    For processes that are there to run queries: it holds for all of the process.
+    For processes that only run queries, since the whole process is affected.
 
     >>> kept = keep_freed_memory()  # True with glibc
     """

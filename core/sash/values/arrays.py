@@ -1,105 +1,65 @@
-"""Arrays of values that may be null, and structured ones, whatever kind of data they come from or go to."""
+"""Arrays of values that may be null: from Python's values and back, joined, and in narrower types.
+
+Numbers and booleans are arrays of their type, masked where they are null; timestamps are ``datetime64``, null as NaT;
+all else are objects, null as None.
+"""
 
 from __future__ import annotations
 
-from collections import namedtuple
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from sash.values.timestamps import STEPS, zone_of
+from sash.values.timestamps import datetimes, in_micros
 
 __all__ = [
-    "Coded",
+    "OBJECT",
     "Nan",
-    "Parts",
     "array_of",
+    "as_objects",
+    "both",
     "data_of",
     "in_micros",
-    "in_unit",
+    "joined",
     "mask_of",
     "masked",
     "narrowed",
     "null_of",
     "nullable",
+    "number_array",
     "objects",
-    "plain_rows",
     "read_nullable",
     "results_of",
-    "ticks_of",
     "to_list",
 ]
 
 Array = np.ndarray[Any, Any]
 Nan = Literal["null", "value"]
-"""What NaN is in a pandas column that has no null of its own."""
+"""The meaning of NaN in a pandas column that has no null of its own."""
+OBJECT = np.dtype(object)
+_NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
-class Coded(NamedTuple):
-    """A column of few distinct values, such as a key's: ``values[codes]``, which each library makes in its own way."""
-
-    values: Array
-    codes: Array
-
-
-class Parts(NamedTuple):
-    """A column whose results have several parts: one array a part, and the named tuple that a result is in rows.
-
-    ``fields`` is that named tuple, or the names of the parts.
-    """
-
-    arrays: tuple[Array, ...]
-    fields: Any
-
-    @property
-    def names(self) -> list[str]:
-        """Of the parts."""
-        return list(getattr(self.fields, "_fields", self.fields))
-
-    @property
-    def type(self) -> Any:
-        """The named tuple."""
-        return self.fields if isinstance(self.fields, type) else namedtuple("Result", self.fields)
-
-    @property
-    def null(self) -> Array | None:
-        """Where there is no result at all."""
-        masks = [mask for array in self.arrays if (mask := null_of(array)) is not None]
-        return np.asarray(np.logical_and.reduce(masks)) if len(masks) == len(self.arrays) else None
-
-    def in_zone(self, zone: str | None) -> Parts:
-        """With times as datetimes in a zone."""
-        if zone is None:
-            return self
-        arrays = (objects(to_list(part, zone)) if part.dtype.kind == "M" else part for part in self.arrays)
-        return Parts(tuple(arrays), self.fields)
-
-    def rows(self) -> list[Any]:
-        """The results as named tuples, None where there is none."""
-        made = self.type
-        whole = [made(*row) for row in zip(*map(to_list, self.arrays), strict=True)]
-        return whole if self.null is None else [None if no else row for row, no in zip(whole, self.null, strict=True)]
+# nulls
 
 
 def masked(data: Array, mask: Array | None) -> Array:
-    """``data`` with nulls where ``mask`` is True; as it is, if that is nowhere."""
+    """``data`` with nulls where ``mask`` is True; ``data`` itself if that is nowhere. O(n)."""
     if mask is None or not mask.any():
         return data
     return np.ma.MaskedArray(data, mask)  # type: ignore[no-untyped-call]
 
 
 def mask_of(array: Array) -> Array | None:
-    """Where a masked array has nulls; None if it has none, or is no masked array."""
+    """Where a masked array has nulls; None if it has none, or is no masked array. O(n)."""
     if not isinstance(array, np.ma.MaskedArray) or not np.any(array.mask):
         return None
     return np.asarray(np.broadcast_to(array.mask, array.shape))
 
 
 def null_of(array: Array) -> Array | None:
-    """Where an array has nulls, whether they are masked, None or NaT; None if it has none."""
+    """Where an array has nulls, whether they are masked, None or NaT; None if it has none. O(n)."""
     mask, data = mask_of(array), data_of(array)
     if data.dtype.kind not in "mMO":
         return mask
@@ -109,19 +69,49 @@ def null_of(array: Array) -> Array | None:
 
 
 def data_of(array: Array) -> Array:
-    """The values of an array, of which a masked one has some beneath its nulls too."""
+    """The values of an array; a masked one has some beneath its nulls, too. O(1)."""
     return array.data if isinstance(array, np.ma.MaskedArray) else array
 
 
+def nullable(array: Array) -> tuple[Array, Array | None]:
+    """An array and where it has nulls: how state holds it. O(n)."""
+    return data_of(array), mask_of(array)
+
+
+def read_nullable(parts: tuple[Array, Array | None]) -> Array:
+    """The array whose :func:`nullable` parts these are. O(n)."""
+    return masked(*parts)
+
+
+# Python's values
+
+
 def objects(values: Sequence[Any]) -> Array:
-    """An array of Python objects, whatever they are."""
+    """An array of Python objects, whatever they are. O(n)."""
     array = np.empty(len(values), object)
     array[:] = values if isinstance(values, list) else list(values)
     return array
 
 
+def number_array(values: Sequence[Any], types: set[type] | None = None) -> Array | None:
+    """Numbers or booleans, all of one type of Python, as an array; None if they are not, or exceed 64 bits. O(n).
+
+    ``types`` are those of the values, if they are known.
+
+    >>> number_array([1, 2]), number_array([1, 2.5]), number_array([2**80])
+    (array([1, 2]), None, None)
+    """
+    types = set(map(type, values)) if types is None else types
+    if len(types) != 1 or not types <= _NUMBERS.keys():
+        return None
+    try:
+        return np.array(values, _NUMBERS[next(iter(types))])
+    except OverflowError:
+        return None
+
+
 def array_of(values: Sequence[Any]) -> Array:
-    """The array of a list: of numbers or booleans, with None as null, if it has nothing else; else of objects.
+    """A list as an array: of numbers or booleans, with None as null, if it holds nothing else; otherwise of objects.
 
     Costs two or three passes in C.
 
@@ -132,32 +122,22 @@ def array_of(values: Sequence[Any]) -> Array:
     >>> array_of(["a", None]).dtype, array_of([1, 2.5]).dtype, array_of([2**80]).dtype
     (dtype('O'), dtype('float64'), dtype('O'))
     """
-    types = set(map(type, values))
-    nulls = None
+    types, filled, nulls = set(map(type, values)), values, None
     if type(None) in types and len(types) > 1:
         types.discard(type(None))
         nulls = np.fromiter((value is None for value in values), bool, len(values))
-        filler: Any = False if types == {bool} else 0
-        filled: Sequence[Any] = [filler if value is None else value for value in values]
-    else:
-        filled = values
-    if types not in ({bool}, {int}, {float}, {int, float}):
-        return objects(values)
-    if types == {int, float} and any(type(value) is int and abs(value) > 2**53 for value in filled):
-        return objects(values)
-    try:
-        array = np.array(
-            filled, {bool: np.bool_, int: np.int64}.get(next(iter(types))) if len(types) == 1 else np.float64
-        )
-    except OverflowError:
-        return objects(values)
-    return masked(array, nulls)
+        zero: Any = next(iter(types))() if types <= _NUMBERS.keys() else None
+        filled = [zero if value is None else value for value in values]
+    if types == {int, float} and not any(type(value) is int and abs(value) > 2**53 for value in filled):
+        return masked(np.array(filled, np.float64), nulls)
+    array = number_array(filled, types)
+    return objects(values) if array is None else masked(array, nulls)
 
 
 def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtype[Any] | None = None) -> Any:
-    """Results of rows as an array, masked where they are null; of several parts, as a tuple of them.
+    """Results of rows as an array, masked where they are null; with ``fields``, a tuple of one array a field. O(n).
 
-    ``kind`` is the type of the column that results are values of, if they are; timestamps are given as integers.
+    ``kind`` is the type of the column whose values the results are, if they are; timestamps are given as integers.
 
     >>> results_of([True, None]).dtype, results_of([2**63, -1]).dtype, results_of([2.5], kind=np.dtype("f4")).dtype
     (dtype('bool'), dtype('O'), dtype('float32'))
@@ -177,8 +157,37 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
     return masked(narrowed(data_of(array), kind), mask_of(array))
 
 
+def to_list(array: Array, zone: str | None = None) -> list[Any]:
+    """The values of a column as Python's own, None for null; times as :func:`~sash.values.timestamps.datetimes`. O(n).
+
+    >>> to_list(np.ma.MaskedArray([1, 2], [False, True])), to_list(np.array(["2024-03-01", "NaT"], "datetime64[D]"))
+    ([1, None], [datetime.date(2024, 3, 1), None])
+    """
+    if array.dtype.kind in "mM":
+        return datetimes(array if mask_of(array) is None else _without_mask(array), zone)
+    values: list[Any] = array.tolist()
+    return values
+
+
+def _without_mask(times: Array) -> Array:
+    """Masked times as an array with NaT for null."""
+    return np.where(mask_of(times), np.array("NaT", times.dtype), data_of(times))  # type: ignore[arg-type]
+
+
+def as_objects(column: Array) -> Array:
+    """A column's values as the Python objects that rows hold. O(n)."""
+    return objects(to_list(in_micros(column)))
+
+
+# types
+
+
 def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
-    """Values of a column in the column's own type, unless rows or batches of wider types have brought others."""
+    """Values in a column's own type, unless one of them would change. O(n).
+
+    >>> narrowed(np.array([1, 2]), np.dtype(np.int8)).dtype, narrowed(np.array([-1]), np.dtype(np.uint8)).dtype
+    (dtype('int8'), dtype('int64'))
+    """
     if values.dtype == kind:
         return values
     with np.errstate(all="ignore"):
@@ -188,84 +197,43 @@ def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
     return narrow if (same | ((narrow != narrow) & (values != values))).all() else values
 
 
-def to_list(array: Array, zone: str | None = None) -> list[Any]:
-    """The values of a column as Python's own, None for null; those of a ``zone`` as datetimes in it.
+def both(dtype: np.dtype[Any], column: Array) -> np.dtype[Any]:
+    """The type that holds values of a type and those of a further column; objects if a value would change in it.
 
-    Times of nanoseconds, which no Python type can tell, stay NumPy's; those of a zone are pandas', if it is installed.
-
-    >>> to_list(np.array(["2024-03-01T12:00", "NaT"], "datetime64[s]"))
-    [datetime.datetime(2024, 3, 1, 12, 0), None]
+    >>> both(np.dtype(np.int64), np.array([2.5])), both(np.dtype(np.bool_), np.array([2]))
+    (dtype('float64'), dtype('O'))
     """
-    if array.dtype.kind not in "mM":
-        listed: list[Any] = array.tolist()
-        return listed
-    nulls = np.isnat(data_of(array)) if (mask := mask_of(array)) is None else mask | np.isnat(data_of(array))
-    whole = data_of(array)
-    values = list(whole) if np.datetime_data(array.dtype)[0] == "ns" else whole.tolist()
-    values = [None if null else value for value, null in zip(values, nulls, strict=True)]
-    if zone is None:
-        return values
-    inside = zone_of(zone)
-    if array.dtype == np.dtype("M8[ns]") and find_spec("pandas") is not None:
-        from pandas import Timestamp
-
-        return [None if value is None else Timestamp(value, tz="UTC").tz_convert(inside) for value in values]
-    return [value.replace(tzinfo=UTC).astimezone(inside) if hasattr(value, "astimezone") else value for value in values]
+    if dtype == column.dtype:
+        return dtype
+    kinds = {dtype.kind, column.dtype.kind}
+    if len(kinds) > 1 and kinds & set("bmM"):  # NumPy would take True for 1, and 1 for a duration
+        return OBJECT
+    try:
+        joint = np.promote_types(dtype, column.dtype)
+    except TypeError:
+        return OBJECT
+    if joint.kind == "f" and "f" not in kinds:
+        return OBJECT
+    return OBJECT if joint.kind == "f" and not _exact(column, joint) else joint
 
 
-def in_micros(array: Array) -> Array:
-    """Times of nanoseconds in microseconds, which Python can tell, if nothing is lost by it; all else as it is."""
-    if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] != "ns":
-        return array
-    coarse = array.astype(f"{array.dtype.kind}8[us]")
-    known = ~np.isnat(data_of(array))
-    return coarse if np.array_equal(data_of(coarse.astype(array.dtype))[known], data_of(array)[known]) else array
+def _exact(column: Array, dtype: np.dtype[Any]) -> bool:
+    """Whether floats hold all values of a column."""
+    data = data_of(column)
+    if data.dtype.kind == "f" or not len(data):
+        return True
+    most = 2 ** (np.finfo(dtype).nmant + 1)
+    return bool(-most <= int(data.min()) and int(data.max()) <= most)
 
 
-def ticks_of(value: Any, unit: str) -> Any:
-    """A timestamp, in UTC, or a duration as a whole number of units, exactly; all else as it is.
+def joined(a: Array, b: Array) -> Array:
+    """Two columns, one after the other; no value changes. O(n).
 
-    >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
-    (2000, 3, None)
+    >>> joined(np.array([1]), np.array([True]))
+    array([1, True], dtype=object)
     """
-    if hasattr(value, "asm8"):
-        value = value.asm8  # pandas' times have nanoseconds
-    elif isinstance(value, datetime):
-        value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
-    elif isinstance(value, timedelta):
-        value = np.timedelta64(value)
-    if not isinstance(value, np.datetime64 | np.timedelta64):
-        return value
-    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
-    if converted != value:
-        raise ValueError(f"{value} is no whole number of units of {unit}")
-    return int(converted.astype(np.int64))
-
-
-def in_unit(array: Array, units: Sequence[str]) -> Array:
-    """Timestamps in the coarsest of ``units`` that is not coarser than their own: what a library can hold."""
-    if array.dtype.kind not in "mM":
-        return array
-    unit = np.datetime_data(array.dtype)[0]
-    if unit in units or unit not in STEPS:
-        return array
-    finer = next(other for other in units if STEPS[other] <= STEPS[unit])
-    return array.astype(f"{array.dtype.kind}8[{finer}]")
-
-
-def plain_rows(array: Array) -> list[Any]:
-    """A list in which named tuples are dicts: how Arrow and polars take structures."""
-    values: list[Any] = array.tolist()
-    if hasattr(next((value for value in values if value is not None), None), "_asdict"):
-        return [value._asdict() if hasattr(value, "_asdict") else value for value in values]
-    return values
-
-
-def nullable(array: Array) -> tuple[Array, Array | None]:
-    """An array, and where it has nulls."""
-    return data_of(array), mask_of(array)
-
-
-def read_nullable(written: tuple[Array, Array | None]) -> Array:
-    """What :func:`nullable` was given."""
-    return masked(*written)
+    if OBJECT in (both(a.dtype, b), both(b.dtype, a)):
+        return np.concatenate([as_objects(a), as_objects(b)])
+    ma: Any = np.ma
+    whole: Array = ma.concatenate([a, b])
+    return whole if isinstance(a, ma.MaskedArray) or isinstance(b, ma.MaskedArray) else np.asarray(whole)

@@ -1,4 +1,4 @@
-"""Arrow's types beside Python's: what values a column has, and what type results have."""
+"""Arrow's types: sample values of a column, the types of results, and how columns order windows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+
+from sash.values.time_codec import OrderKind
+from sash.values.timestamps import STEPS
 
 __all__ = ["ArrowTypes", "value_type"]
 
@@ -66,8 +69,8 @@ class ArrowTypes:
     def plain(self, kind: type, exact: bool, columns: Sequence[pa.DataType]) -> pa.DataType:
         """The type of values of one of Python's types. What is between two times may need a finer unit than they."""
         if kind is datetime:
-            found = next((column for column in columns if pa.types.is_timestamp(column)), pa.timestamp("us", "UTC"))
-            return pa.timestamp(_FINER[found.unit], found.tz)
+            stamp = next((column for column in columns if pa.types.is_timestamp(column)), pa.timestamp("us", "UTC"))
+            return pa.timestamp(_FINER[stamp.unit], stamp.tz)
         if kind is timedelta:
             unit = next((column.unit for column in columns if pa.types.is_duration(column)), "us")
             return pa.duration(unit if exact else _FINER[unit])
@@ -89,6 +92,24 @@ class ArrowTypes:
 
     def struct(self, fields: list[tuple[str, pa.DataType]]) -> pa.DataType:
         return pa.struct(fields)
+
+    def order_kind(self, kind: pa.DataType) -> OrderKind | None:
+        """What a column of this type is to windows; None: it orders nothing. O(1).
+
+        >>> ArrowTypes().order_kind(pa.int32()), ArrowTypes().order_kind(pa.string())
+        ('whole', None)
+        """
+        if pa.types.is_timestamp(kind):
+            return "timestamp"
+        if pa.types.is_date(kind):
+            return "date"
+        if pa.types.is_integer(kind):
+            return "whole"
+        return "number" if pa.types.is_floating(kind) else None
+
+    def tick(self, kind: pa.DataType) -> int:
+        """How many nanoseconds apart the times are that a column of this type can hold."""
+        return STEPS[kind.unit] if pa.types.is_timestamp(kind) else 1000
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -24,7 +24,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
 
 
 def nanoseconds(duration: str | timedelta) -> int:
-    """A duration in whole nanoseconds.
+    """A duration in whole nanoseconds. O(1).
 
     >>> nanoseconds("10ms"), nanoseconds("1h 30m"), nanoseconds(timedelta(seconds=2))
     (10000000, 5400000000000, 2000000000)
@@ -52,7 +52,7 @@ _CANONICAL = {unit: _UNITS[unit] for unit in ("d", "h", "m", "s", "ms", "us", "n
 
 
 def as_duration(value: str | timedelta | int, name: str) -> str:
-    """A duration as a text in its shortest form, so that equal ones are equal; ``name`` is what errors call it.
+    """A duration as a text in its shortest form, so that equal ones are equal; errors call it ``name``. O(1).
 
     >>> as_duration("60s", "range"), as_duration(timedelta(milliseconds=1500), "range"), as_duration(0, "offset")
     ('1m', '1s 500ms', '0s')
@@ -60,7 +60,7 @@ def as_duration(value: str | timedelta | int, name: str) -> str:
     if isinstance(value, int) and value == 0 and not isinstance(value, bool):
         return "0s"
     try:
-        left = nanoseconds(value)  # type: ignore[arg-type]  # what it is not, it says
+        left = nanoseconds(value)  # type: ignore[arg-type]  # it refuses the rest
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
     if left < 0:

@@ -1,7 +1,7 @@
-"""Plain numbers that are times, of a unit since 1970, as nanoseconds and back: ``time_unit`` of a query.
+"""Times as numbers since 1970: nanoseconds of timestamps and of numbers of a unit, and back. Refuses what is no time.
 
-Whole numbers are exact. A float is taken as the nearest nanosecond; its whole part and the rest are converted apart, by
-rows and by columns in the same way, so that both have the same nanosecond.
+Whole numbers are exact. A float becomes the nearest nanosecond; its whole part and the rest are converted apart, in the
+same way for a value and for an array, so that both give the same nanosecond. Without a unit, numbers stay as they are.
 """
 
 from __future__ import annotations
@@ -12,16 +12,75 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sash.values.timestamps import LEAST, MOST, STEPS, checked_number, numbers
+from sash.values.timestamps import STEPS, UNIT_NAMES, unit_of
 
-__all__ = ["check_step", "nanoseconds_of", "nanoseconds_since", "numbers_of"]
+__all__ = [
+    "A_TIME",
+    "LEAST",
+    "MOST",
+    "check_numbers",
+    "check_range",
+    "check_step",
+    "checked_number",
+    "nanoseconds_of",
+    "nanoseconds_since",
+    "numbers_of",
+    "plain",
+    "refuse_null",
+    "ticks",
+    "value_at",
+]
 
 Array = np.ndarray[Any, Any]
-_UNITS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+
+LEAST, MOST = -(2**63) + 1, 2**63 - 1  # the lowest is NaT
+A_TIME = "a timestamp (datetime, date, datetime64) or a plain number"
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy as Python's own; any other value unchanged."""
+    return value.item() if isinstance(value, np.number) else value
+
+
+def value_at(array: Array, place: int) -> Any:
+    """A value of an array as Python's own, None for a null."""
+    return None if array[place] is np.ma.masked else plain(array[place])
+
+
+def refuse_null(value: Any, row: int, column: str) -> NoReturn:
+    """Refuse a missing time."""
+    raise ValueError(f"column {column!r}, row {row}: every row needs a time, but it is {value!r} here")
+
+
+def checked_number(value: Any, row: int, column: str, expected: str) -> Any:
+    """A finite number, int or float, that fits 64 bits; any other value is refused. O(1)."""
+    value = plain(value)
+    if value is None:
+        refuse_null(value, row, column)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
+        raise TypeError(f"column {column!r}, row {row}: expected {expected}; got {value!r} of {type(value).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"column {column!r}, row {row}: {value} is not a time: expected a finite number")
+    if not isinstance(value, float):
+        check_range(value, value, row, column)
+    return value
+
+
+def check_range(inside: int, value: Any, row: int, column: str) -> int:
+    """``inside``, which is ``value`` in nanoseconds, if it fits 64 bits. O(1)."""
+    if not LEAST <= inside <= MOST:
+        _refuse_far(value, None, row, column)
+    return inside
+
+
+def check_numbers(array: Array, column: str) -> None:
+    """Refuse an array of other values than numbers. O(1)."""
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"column {column!r}: expected {A_TIME} in each row; got values of type {array.dtype}")
 
 
 def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
-    """A number of ``unit`` in nanoseconds. A fraction is exact, and rounded down.
+    """A number of ``unit`` in nanoseconds. A fraction is exact, and rounded down. O(1).
 
     >>> nanoseconds_since(1_500, "ms", 0, "ts"), nanoseconds_since(1.5, "s", 0, "ts")
     (1500000000, 1500000000)
@@ -29,41 +88,44 @@ def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
     step = STEPS[unit]
     if isinstance(value, Fraction):
         return max(LEAST, min(MOST, math.floor(value * step)))
-    value = checked_number(value, row, column, f"a plain number of {_UNITS[unit]}")
+    value = checked_number(value, row, column, f"a plain number of {UNIT_NAMES[unit]}")
     whole: int = math.floor(value)
     limit = MOST // step
-    if isinstance(value, float):
-        if not -limit < whole < limit:
-            _refuse_far(value, unit, row, column)
-        return whole * step + round((value - whole) * step)
-    if not -limit <= whole <= limit:
+    if abs(whole) > limit or (isinstance(value, float) and abs(whole) == limit):
         _refuse_far(value, unit, row, column)
-    return whole * step
+    rest: int = round((value - whole) * step) if isinstance(value, float) else 0
+    return whole * step + rest
 
 
-def nanoseconds_of(array: Array, unit: str, column: str, row: int) -> Array:
-    """A column of numbers of ``unit`` in nanoseconds. O(n)."""
-    array, step = numbers(array, column, row), STEPS[unit]
-    limit = MOST // step
-    if array.dtype.kind == "i":
-        if step > 1 and len(array):
-            _check_range(array, (array < -limit) | (array > limit), unit, row, column)
-        inside: Array = array * step if step > 1 else array
-        return inside
+def nanoseconds_of(array: Array, unit: str | None, column: str, row: int) -> Array:
+    """Numbers of ``unit`` in nanoseconds; without one, finite numbers as int64 or float64. O(n).
+
+    >>> nanoseconds_of(np.array([1.5, 2.0]), "s", "ts", row=0)
+    array([1500000000, 2000000000])
+    """
+    check_numbers(array, column)
+    step = STEPS[unit or "ns"]
+    if array.dtype.kind != "f":
+        _refuse_any(array, _far(array, MOST) if array.dtype == np.uint64 else None, None, column, row)
+        array = array.astype(np.int64, copy=False)
+        if step == 1:
+            return array
+        _refuse_any(array, _far(array, MOST // step), unit, column, row)
+        return np.multiply(array, step)
+    array = array.astype(np.float64, copy=False)
+    if not (finite := np.isfinite(array)).all():
+        at = int((~finite).argmax())
+        checked_number(float(array[at]), row + at, column, A_TIME)
+    if unit is None:
+        return array
     whole = np.floor(array)
-    _check_range(array, ~((whole > -limit) & (whole < limit)), unit, row, column)
-    rest: Array = np.rint((array - whole) * step).astype(np.int64)
-    return whole.astype(np.int64) * step + rest
-
-
-def _check_range(array: Array, far: Array, unit: str, row: int, column: str) -> None:
-    if far.any():
-        at = int(far.argmax())
-        _refuse_far(array[at], unit, row + at, column)
+    _refuse_any(array, ~((whole > -(MOST // step)) & (whole < MOST // step)), unit, column, row)
+    inside: Array = whole.astype(np.int64) * step + np.rint((array - whole) * step).astype(np.int64)
+    return inside
 
 
 def numbers_of(array: Array, unit: str, whole: bool) -> Array:
-    """Nanoseconds as numbers of ``unit``: floats, unless they are asked for as ``whole`` ones and are.
+    """Nanoseconds as numbers of ``unit``: floats, unless they are asked for as ``whole`` ones and are. O(n).
 
     >>> numbers_of(np.array([1_500_000_000]), "ms", whole=True), numbers_of(np.array([1_500_000_000]), "s", whole=False)
     (array([1500]), array([1.5]))
@@ -72,17 +134,48 @@ def numbers_of(array: Array, unit: str, whole: bool) -> Array:
     return count if whole and not rest.any() else count + rest / STEPS[unit]
 
 
-def check_step(step: int, unit: str, says: str) -> None:
-    """Refuse a window whose ends, ``step`` nanoseconds apart, whole numbers of ``unit`` cannot tell."""
+def ticks(array: Array, column: str, row: int) -> Array:
+    """The nanoseconds of an array of datetime64; O(n), without a copy if it is in nanoseconds.
+
+    >>> ticks(np.array([3], "datetime64[us]"), "ts", row=0)
+    array([3000])
+    """
+    if (nulls := np.isnat(array)).any():
+        refuse_null(array[int(nulls.argmax())], row + int(nulls.argmax()), column)
+    unit = unit_of(array.dtype, column)
+    counts, step = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64), STEPS[unit]
+    if step == 1:
+        return counts
+    _refuse_any(array, _far(counts, MOST // step), None, column, row)
+    return counts * step
+
+
+def check_step(step: int, unit: str, column: str) -> None:
+    """Refuse a window whose bounds, ``step`` nanoseconds apart, whole numbers of ``unit`` cannot hold. O(1)."""
     if step % STEPS[unit]:
         raise ValueError(
-            f"{says} of time_unit={unit!r}: a window of {step} ns has ends that they cannot tell; make it one of whole "
-            f"{_UNITS[unit]}, or the column one of floats"
+            f"{column}: a window of {step} ns has ends that whole numbers of time_unit={unit!r} cannot tell; make it "
+            f"one of whole {UNIT_NAMES[unit]}, or the column one of floats"
         )
 
 
-def _refuse_far(value: Any, unit: str, row: int, column: str) -> NoReturn:
-    raise ValueError(
-        f"column {column!r}, row {row}: {value} {_UNITS[unit]} is out of range: expected a time between the years 1677 "
-        f"and 2262; is time_unit={unit!r} right?"
-    )
+def _far(counts: Array, limit: int) -> Array | None:
+    """Where whole numbers are beyond a limit; None: nowhere."""
+    if not len(counts) or (-limit <= int(counts.min()) and int(counts.max()) <= limit):
+        return None
+    return np.asarray((counts < -limit) | (counts > limit))
+
+
+def _refuse_any(array: Array, far: Array | None, unit: str | None, column: str, row: int) -> None:
+    """Refuse the first value that is too ``far`` from 1970."""
+    if far is not None and far.any():
+        at = int(far.argmax())
+        _refuse_far(array[at], unit, row + at, column)
+
+
+def _refuse_far(value: Any, unit: str | None, row: int, column: str) -> NoReturn:
+    bits = unit is None and isinstance(value, int | np.integer)
+    limits = "of 64 bits" if bits else "between the years 1677 and 2262"
+    told = "" if unit is None else f" {UNIT_NAMES[unit]}"
+    hint = "" if unit is None else f"; is time_unit={unit!r} right?"
+    raise ValueError(f"column {column!r}, row {row}: {value}{told} is out of range: expected a time {limits}{hint}")

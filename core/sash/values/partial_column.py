@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from sash.values.arrays import Array, number_array
+
 __all__ = ["PartialColumn"]
-
-Array = np.ndarray[Any, Any]
-
-_KINDS: dict[type, str] = {int: "q", float: "d", bool: "?"}
 
 
 @dataclass(eq=False)
 class PartialColumn:
-    """The partials of one aggregate, such as an aggregation's ``combine`` takes them, one a slice.
+    """The partials of one aggregate, as its ``combine`` takes them, one a slice.
 
-    Partials that are numbers, or tuples of numbers, nested perhaps, all of one shape, are held as one array a number:
+    Partials that are numbers, or perhaps nested tuples of numbers, all of one shape, are held as one array a number:
     ``shape`` is nested likewise, with "q" (whole), "d" (float) or "?" (bool) for each number, and ``valid`` is False
-    where the partial is None. Otherwise ``shape`` is None and ``objects`` has them as they are.
+    where the partial is None. Otherwise ``shape`` is None and ``objects`` holds the partials unchanged.
 
     >>> column = PartialColumn.of([(1, 2.5), None, (3, 0.0)])
     >>> column.shape, column.arrays[0].tolist()
@@ -37,7 +35,7 @@ class PartialColumn:
 
     @staticmethod
     def of(partials: Sequence[Any]) -> PartialColumn:
-        """The column of partials, whatever they are. O(n), as all else here but ``len``."""
+        """The column of partials, whatever they are. O(n), as all methods but ``len``."""
         valid = np.array([partial is not None for partial in partials], np.bool_)
         real = [partial for partial in partials if partial is not None]
         try:
@@ -47,7 +45,7 @@ class PartialColumn:
         return PartialColumn(valid, shape, tuple(_spread(array, valid) for array in packed))
 
     def to_list(self) -> list[Any]:
-        """The partials that it was made of, types and all."""
+        """The partials that it holds, with their types."""
         if self.objects is not None:
             return list(self.objects)
         rows = _unpack(self.shape, iter([array[self.valid].tolist() for array in self.arrays]), int(self.valid.sum()))
@@ -58,7 +56,7 @@ class PartialColumn:
 
     @staticmethod
     def concatenate(columns: Sequence[PartialColumn]) -> PartialColumn:
-        """One column of several, in their order; of objects if they are not of one shape."""
+        """Several columns as one, in their order; of objects if their shapes differ."""
         shapes = {column.shape for column in columns if column.valid.any()}
         if len(shapes) != 1 or None in shapes:
             return PartialColumn.of([partial for column in columns for partial in column.to_list()])
@@ -103,23 +101,17 @@ class _Shapeless(Exception):
 
 def _pack(values: list[Any]) -> tuple[Any, list[Array]]:
     """The shape that all values have, and an array for each number in it."""
-    kinds = set(map(type, values))
-    if len(kinds) != 1:
-        raise _Shapeless
-    kind = kinds.pop()
-    if kind is tuple and len(set(map(len, values))) == 1:
+    if set(map(type, values)) == {tuple} and len(set(map(len, values))) == 1:
         parts = [_pack(list(part)) for part in zip(*values, strict=True)]
         return tuple(shape for shape, _ in parts), [array for _, arrays in parts for array in arrays]
-    if kind not in _KINDS:
+    array = number_array(values)
+    if array is None:
         raise _Shapeless
-    try:
-        return _KINDS[kind], [np.array(values, _KINDS[kind])]
-    except OverflowError:
-        raise _Shapeless from None
+    return array.dtype.char.replace("l", "q"), [array]
 
 
 def _spread(packed: Array, valid: Array) -> Array:
-    """With zeros where there is no partial."""
+    """The array with zeros where there is no partial."""
     if len(packed) == len(valid):
         return packed
     array = np.zeros(len(valid), packed.dtype)

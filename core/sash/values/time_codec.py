@@ -1,10 +1,10 @@
-"""The times of one column, outside as users have them and inside as the operator compares them.
+"""The times of one column: outside as users write them, inside as the engines compare them.
 
-Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone; a plain number is itself,
-unless the query says of which unit it is (``time_unit``): then it is nanoseconds, too. A float is the nearest one.
-Outside it is what the user has: a number, a ``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or
-NumPy's ``datetime64`` of any unit, which is also how Arrow, pandas and polars columns get here. What came in decides
-what results look like: datetimes give datetimes of the same zone, an array in seconds gives an array in seconds.
+Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone. A plain number stays itself,
+unless the query states its unit (``time_unit``): then it becomes nanoseconds, too. Outside, a time is a number, a
+``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or NumPy's ``datetime64`` of any unit, which is
+also how columns of Arrow, pandas and polars get here. The input decides how results look: datetimes give datetimes of
+the same zone, an array in seconds gives an array in seconds.
 """
 
 from __future__ import annotations
@@ -18,38 +18,39 @@ from typing import Any, Literal, NoReturn
 
 import numpy as np
 
-from sash.values.epochs import check_step, nanoseconds_of, nanoseconds_since, numbers_of
-from sash.values.timestamps import (
+from sash.values.arrays import data_of, mask_of, objects
+from sash.values.epochs import (
     A_TIME,
     LEAST,
     MOST,
-    STEPS,
-    checked_dtype,
+    check_numbers,
+    check_range,
     checked_number,
-    in_range,
-    numbers,
+    nanoseconds_of,
+    nanoseconds_since,
+    numbers_of,
     plain,
     refuse_null,
     ticks,
-    unit_for,
-    unit_of,
     value_at,
-    zone_name,
-    zone_of,
 )
+from sash.values.timestamps import STEPS, unit_for, unit_of, zone_name, zone_of
 
-__all__ = ["TimeCodec"]
+__all__ = ["OrderKind", "TimeCodec"]
 
 Array = np.ndarray[Any, Any]
 Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp", "datetime64"]
 """Plain numbers; whole numbers and floats of a unit since 1970; timestamps of several kinds."""
 
+OrderKind = Literal["timestamp", "date", "whole", "number"]
+"""What a column that orders windows holds, by its type: times, dates, whole numbers, or any numbers."""
+
 _EPOCH = datetime(1970, 1, 1)
 _EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_DAY = date(1970, 1, 1)
-_SAYS = {
+_WORDS = {
     "number": "plain numbers",
-    "epoch": "plain numbers",
+    "epoch": "whole numbers",
     "float-epoch": "plain numbers",
     "datetime": "datetimes",
     "date": "dates",
@@ -60,10 +61,10 @@ _SAYS = {
 
 @dataclass(frozen=True)
 class TimeCodec:
-    """How times of one column are told outside. Immutable, comparable; :attr:`text` is its short written form.
+    """How one column writes its times. Immutable, comparable; :attr:`text` is its short written form.
 
-    ``zone`` is the name or the offset of the time zone, None for times without one; ``unit`` the finest unit that is
-    needed to tell the times of an array. Converting a value is O(1), converting an array one or two passes over it.
+    ``zone`` is the name or the offset of the time zone, None for times without one; ``unit`` the finest unit that the
+    times of an array need. Converting a value is O(1), converting an array one or two passes over it.
 
     >>> codec = TimeCodec.of(datetime(1970, 1, 1, 0, 0, 2), row=0, column="ts")
     >>> codec.to_inside(datetime(1970, 1, 1, 0, 1), row=1, column="ts")
@@ -81,12 +82,12 @@ class TimeCodec:
 
     @staticmethod
     def of(value: Any, row: int, column: str, time_unit: str | None = None) -> TimeCodec:
-        """The codec of a column whose first value this is; ``time_unit`` is what the query says that numbers are."""
+        """The codec of a column whose first value this is; ``time_unit`` is the unit of plain numbers in the query."""
         if time_unit is not None and not isinstance(value, date | np.datetime64):
             number = checked_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
             return TimeCodec("float-epoch" if isinstance(number, float) else "epoch", time_unit)
         if time_unit is not None:
-            _refuse_unit(f"column {column!r}, row {row}: {value!r} has", column, time_unit)
+            _refuse_unit(f"column {column!r}, row {row}: {value!r} has", time_unit)
         if isinstance(value, np.datetime64):
             return TimeCodec("datetime64", unit_of(value.dtype, column))
         if type(value).__name__ == "NaTType":
@@ -103,26 +104,26 @@ class TimeCodec:
     def of_array(
         array: Array, column: str, zone: str | None = None, row: int = 0, time_unit: str | None = None
     ) -> TimeCodec | None:
-        """The codec of a column that this is the first batch of; None if it is empty and of no particular type.
+        """The codec of a column whose first batch this is; None if it is empty and of no particular type.
 
-        ``zone`` is that of the column the array was made from: the array itself is in UTC then.
+        ``zone`` is that of the library's column; the array itself is in UTC then.
         """
         if array.dtype.kind == "M":
             if time_unit is not None:
-                _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", column, time_unit)
+                _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", time_unit)
             return TimeCodec("datetime64", unit_of(array.dtype, column), zone)
         if array.dtype.kind == "O":
             return TimeCodec.of(value_at(array, 0), row, column, time_unit) if len(array) else None
-        checked_dtype(array, column)
+        check_numbers(array, column)
         if time_unit is not None:
             return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
         return TimeCodec("number")
 
     @staticmethod
     def of_watermark(value: Any, row: int, column: str, time_unit: str | None) -> tuple[TimeCodec, bool]:
-        """The codec for a watermark that comes before any row, and whether rows are to be told by it, too.
+        """The codec for a watermark that comes before any row, and whether rows have it, too.
 
-        Whether the column holds whole numbers or floats a watermark does not tell.
+        A watermark does not show whether the column holds whole numbers or floats.
         """
         if time_unit is not None:
             return TimeCodec("epoch", time_unit), False
@@ -132,6 +133,18 @@ class TimeCodec:
     def is_number(self) -> bool:
         """Whether times are plain numbers, not timestamps."""
         return self.kind in ("number", "epoch", "float-epoch")
+
+    @property
+    def order_kind(self) -> OrderKind:
+        """What the column is to windows."""
+        if self.kind == "epoch":
+            return "whole"
+        return "number" if self.is_number else "date" if self.kind == "date" else "timestamp"
+
+    @property
+    def words(self) -> str:
+        """What the column holds, for messages."""
+        return _WORDS[self.kind]
 
     @property
     def text(self) -> str:
@@ -146,39 +159,18 @@ class TimeCodec:
     def from_text(text: str) -> TimeCodec:
         """The codec that :attr:`text` was written by."""
         kind, unit, zone = [None if word == "-" else word for word in text.split(" ")]
-        if kind not in _SAYS or (unit is not None and unit not in STEPS):
+        if kind not in _WORDS or (unit is not None and unit not in STEPS):
             raise ValueError(f"{text!r} does not describe a column of times")
         return TimeCodec(kind, unit, zone)  # type: ignore[arg-type]  # it is one of the kinds
 
-    def check_unit(self, unit: Literal["duration", "number"] | None, column: str) -> None:
-        """Refuse a column of numbers for windows given as durations, and the other way round (see :class:`Lane`)."""
-        if unit == "duration" and self.kind == "number":
-            raise ValueError(
-                f"column {column!r} holds plain numbers, but windows, watermark_delay or allowed_lateness are "
-                f"durations: say what the numbers are, as in sash.Query(…, time={column!r}, time_unit='ms'), or give "
-                f"durations as numbers in the column's unit, windows with on={column!r}, as in "
-                f"sash.sliding(range=3600, slide=60, on={column!r})"
-            )
-        if unit == "number" and not self.is_number:
-            raise ValueError(
-                f"column {column!r} holds {_SAYS[self.kind]}, but windows with on={column!r}, watermark_delay or "
-                f"allowed_lateness are plain numbers: give them as durations such as '10s', with time={column!r} and "
-                "without on="
-            )
-
     def for_steps(self, steps: Iterable[int]) -> TimeCodec:
-        """The codec whose unit also tells times that are these steps of nanoseconds (slides, gaps) apart."""
+        """The codec whose unit is fine enough for times that are these steps (slides, gaps) of nanoseconds apart."""
         if self.unit is None or self.is_number:
             return self
         return replace(self, unit=unit_for(np.array([*steps, 0], dtype=np.int64), self.unit))
 
-    def check_steps(self, steps: Iterable[int], column: str) -> None:
-        """Refuse windows, these steps of nanoseconds apart, whose ends a column of whole numbers cannot tell."""
-        for step in steps if self.kind == "epoch" else ():
-            check_step(step, self.unit or "ns", f"column {column!r} holds whole numbers")
-
     def to_inside(self, value: Any, row: int, column: str) -> Any:
-        """A time of a row as it is inside."""
+        """The time of a row inside."""
         if self.kind == "number":
             if (type(value) is int and LEAST <= value <= MOST) or (type(value) is float and isfinite(value)):
                 return value
@@ -194,22 +186,21 @@ class TimeCodec:
         if not isinstance(value, datetime):
             if self.kind == "datetime" or self.kind == "timestamp" or self.zone is not None:
                 self._refuse(value, row, column)
-            return in_range((value - _FIRST_DAY).days * STEPS["D"], value, row, column)
+            return check_range((value - _FIRST_DAY).days * STEPS["D"], value, row, column)
         if self.kind == "date" or (value.tzinfo is None) != (self.zone is None):
             self._refuse(value, row, column)
         since = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
         inside = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
-        return in_range(inside + getattr(since, "nanoseconds", 0), value, row, column)
+        return check_range(inside + getattr(since, "nanoseconds", 0), value, row, column)
 
     def to_inside_array(self, array: Array, column: str, row: int = 0, zone: str | None = None) -> Array:
-        """A column's times as they are inside: int64 or float64. ``row`` is the position of the first one.
+        """A column's times inside: int64 or float64. ``row`` is the position of the first one.
 
-        ``zone`` is that of the column that the array was made from; an array of no zone goes with times of one as UTC.
+        ``zone`` is that of the library's column; an array without a zone goes with times of one as UTC.
         """
-        if isinstance(array, np.ma.MaskedArray):
-            if np.any(array.mask):
-                refuse_null(None, row + int(np.argmax(array.mask)), column)
-            array = array.data
+        if (nulls := mask_of(array)) is not None:
+            refuse_null(None, row + int(nulls.argmax()), column)
+        array = data_of(array)
         if array.dtype.kind == "O":
             inside = [self.to_inside(plain(value), row + i, column) for i, value in enumerate(array)]
             return np.array(inside, dtype=None if inside and self.kind == "number" else np.int64)
@@ -217,12 +208,10 @@ class TimeCodec:
             self._refuse(value_at(array, 0) if len(array) else array.dtype, row, column)
         if array.dtype.kind == "M":
             return ticks(array, column, row)
-        if self.kind == "number":
-            return numbers(array, column, row)
-        return nanoseconds_of(array, self.unit or "ns", column, row)
+        return nanoseconds_of(array, self.unit, column, row)
 
     def from_inside(self, value: Any) -> Any:
-        """A time of a result row as users have it; a date's is a datetime if windows are of parts of days."""
+        """A time of a result row outside; dates become datetimes if windows are of parts of days."""
         if self.kind == "number":
             return value
         value = int(value)
@@ -242,9 +231,9 @@ class TimeCodec:
         return moment.date() if whole else moment
 
     def from_inside_array(self, array: Array) -> Array:
-        """Times of results as an array: ``datetime64`` of the unit, or of the next finer one that tells them all.
+        """Times of results as an array: ``datetime64`` of the unit, or of the next finer one that holds them all.
 
-        Datetimes with a zone and Timestamps come as objects; an array whose zone its :class:`~sash.frames.Frame` knows
+        Datetimes with a zone and Timestamps become objects; an array whose zone its :class:`~sash.frames.Frame` knows
         stays in UTC.
         """
         if self.kind == "number":
@@ -252,22 +241,20 @@ class TimeCodec:
         if self.is_number:
             return numbers_of(array, self.unit or "ns", whole=self.kind == "epoch")
         if (self.zone is not None and self.kind != "datetime64") or self.kind == "timestamp":
-            objects = np.empty(len(array), object)
-            objects[:] = [self.from_inside(value) for value in array.tolist()]
-            return objects
+            return objects([self.from_inside(value) for value in array.tolist()])
         unit = unit_for(array, self.unit or "ns")
         return (array // STEPS[unit]).astype(np.int64).view(f"datetime64[{unit}]")
 
     def _refuse(self, value: Any, row: int, column: str) -> NoReturn:
         zone = "" if self.is_number else " without a time zone" if self.zone is None else " with a time zone"
         raise TypeError(
-            f"column {column!r}, row {row}: expected {_SAYS[self.kind]}{zone}, as before; "
+            f"column {column!r}, row {row}: expected {self.words}{zone}, as before; "
             f"got {value!r} of type {type(value).__name__}"
         )
 
 
-def _refuse_unit(says: str, column: str, time_unit: str) -> NoReturn:
-    raise TypeError(f"{says} a unit of its own: leave out time_unit={time_unit!r}, which is for plain numbers")
+def _refuse_unit(subject: str, time_unit: str) -> NoReturn:
+    raise TypeError(f"{subject} a unit of its own: leave out time_unit={time_unit!r}, which is for plain numbers")
 
 
 @lru_cache(maxsize=4096)  # windows end at the same times for all keys, and begin where others ended

@@ -1,21 +1,23 @@
-"""What is a time and what is none: ranges, units, zones, and what is said of a value that cannot be one."""
+"""Timestamps and durations as NumPy and Python hold them: their units, their time zones, and conversions."""
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
-from typing import Any, NoReturn
+from importlib.util import find_spec
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 __all__ = [
-    "checked_number",
-    "in_range",
-    "numbers",
-    "refuse_null",
-    "ticks",
+    "STEPS",
+    "UNIT_NAMES",
+    "datetimes",
+    "in_micros",
+    "in_unit",
+    "ticks_of",
     "unit_for",
     "unit_of",
     "zone_name",
@@ -24,89 +26,17 @@ __all__ = [
 
 Array = np.ndarray[Any, Any]
 
-LEAST, MOST = -(2**63) + 1, 2**63 - 1  # the lowest is NaT
 STEPS = {"D": 86400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds in each unit, the finest last."""
-A_TIME = "a timestamp (datetime, date, datetime64) or a plain number"
-
-
-def refuse_null(value: Any, row: int, column: str) -> NoReturn:
-    """Raise what a missing time is answered with."""
-    raise ValueError(f"column {column!r}, row {row}: every row needs a time, but it is {value!r} here")
-
-
-def value_at(array: Array, i: int) -> Any:
-    """A value of an array as Python's own, None for a null."""
-    return None if array[i] is np.ma.masked else plain(array[i])
-
-
-def plain(value: Any) -> Any:
-    """A number of NumPy as Python's own."""
-    return value.item() if isinstance(value, np.number) else value
-
-
-def checked_number(value: Any, row: int, column: str, expected: str) -> Any:
-    """A finite number, int or float, that fits 64 bits."""
-    value = plain(value)
-    if value is None:
-        refuse_null(value, row, column)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
-        raise TypeError(f"column {column!r}, row {row}: expected {expected}; got {value!r} of {type(value).__name__}")
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"column {column!r}, row {row}: {value} is not a time: expected a finite number")
-    if not isinstance(value, float):
-        in_range(value, value, row, column)
-    return value
-
-
-def in_range(inside: int, value: Any, row: int, column: str) -> int:
-    """``inside``, which is ``value`` in nanoseconds, if it fits 64 bits."""
-    if not LEAST <= inside <= MOST:
-        _refuse_far(value, row, column)
-    return inside
-
-
-def _refuse_far(value: Any, row: int, column: str) -> NoReturn:
-    limits = "of 64 bits" if isinstance(value, int | np.integer) else "between the years 1677 and 2262"
-    raise ValueError(f"column {column!r}, row {row}: {value} is out of range: expected a time {limits}")
-
-
-def checked_dtype(array: Array, column: str) -> None:
-    """Refuse a column that is not of numbers."""
-    if array.dtype.kind not in "iuf":
-        raise TypeError(f"column {column!r}: expected {A_TIME} in each row; got values of type {array.dtype}")
-
-
-def numbers(array: Array, column: str, row: int) -> Array:
-    """An array of finite numbers as int64 or float64; O(n), without a copy if it is of such a type."""
-    checked_dtype(array, column)
-    if array.dtype.kind == "f":
-        array = array.astype(np.float64, copy=False)
-        if not (finite := np.isfinite(array)).all():
-            at = int((~finite).argmax())
-            checked_number(float(array[at]), row + at, column, A_TIME)
-        return array
-    if array.dtype == np.uint64 and (array > MOST).any():
-        at = int((array > MOST).argmax())
-        _refuse_far(array[at], row + at, column)
-    return array.astype(np.int64, copy=False)
-
-
-def ticks(array: Array, column: str, row: int) -> Array:
-    """The nanoseconds of an array of datetime64; O(n), without a copy if it is in nanoseconds."""
-    if (nulls := np.isnat(array)).any():
-        refuse_null(array[int(nulls.argmax())], row + int(nulls.argmax()), column)
-    unit = unit_of(array.dtype, column)
-    counts = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64)
-    step = STEPS[unit]
-    if step > 1 and len(counts) and max(-int(counts.min()), int(counts.max())) > MOST // step:
-        at = int((np.abs(counts) > MOST // step).argmax())
-        _refuse_far(array[at], row + at, column)
-    return counts * step if step > 1 else counts
+UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 def unit_of(dtype: np.dtype[Any], column: str) -> str:
-    """The unit of a datetime64 type: days for longer ones, and without multiples."""
+    """The unit of a datetime64 type: days for longer ones, and without multiples. O(1).
+
+    >>> unit_of(np.dtype("datetime64[ms]"), "ts"), unit_of(np.dtype("datetime64[Y]"), "ts")
+    ('ms', 'D')
+    """
     unit, _ = np.datetime_data(dtype)
     if unit in ("ps", "fs", "as"):
         raise TypeError(f"column {column!r}: expected timestamps of at most nanoseconds; got {dtype}")
@@ -116,14 +46,92 @@ def unit_of(dtype: np.dtype[Any], column: str) -> str:
 
 
 def unit_for(times: Array, unit: str) -> str:
-    """``unit``, or the first finer one that all ``times`` are multiples of."""
+    """``unit``, or the first finer one that all ``times``, in nanoseconds, are multiples of. O(n).
+
+    >>> unit_for(np.array([1_500_000_000]), "s")
+    'ms'
+    """
     units = list(STEPS)
-    finer = units[units.index(unit) :]
-    return next(unit for unit in finer if not (times % STEPS[unit]).any())
+    return next(finer for finer in units[units.index(unit) :] if not (times % STEPS[finer]).any())
+
+
+def in_unit(array: Array, units: Sequence[str]) -> Array:
+    """Times in the coarsest of ``units`` that is not coarser than their own: what a library can hold. O(n).
+
+    >>> in_unit(np.array([2], "datetime64[h]"), ("s", "ms", "us", "ns")).dtype
+    dtype('<M8[s]')
+    """
+    if array.dtype.kind not in "mM":
+        return array
+    unit = np.datetime_data(array.dtype)[0]
+    if unit in units or unit not in STEPS:
+        return array
+    finer = next(other for other in units if STEPS[other] <= STEPS[unit])
+    return array.astype(f"{array.dtype.kind}8[{finer}]")
+
+
+def in_micros(array: Array) -> Array:
+    """Times of nanoseconds in microseconds, the finest unit of Python's types, if no value changes. O(n).
+
+    >>> in_micros(np.array([2000], "datetime64[ns]")), in_micros(np.array([2001], "timedelta64[ns]")).dtype
+    (array(['1970-01-01T00:00:00.000002'], dtype='datetime64[us]'), dtype('<m8[ns]'))
+    """
+    if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] != "ns":
+        return array
+    coarse = array.astype(f"{array.dtype.kind}8[us]")
+    fine, back = np.asarray(array), np.asarray(coarse.astype(array.dtype))
+    return coarse if ((fine == back) | np.isnat(fine)).all() else array
+
+
+def ticks_of(value: Any, unit: str) -> Any:
+    """A timestamp, in UTC, or a duration as a whole number of units, exactly; any other value unchanged. O(1).
+
+    >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
+    (2000, 3, None)
+    """
+    if hasattr(value, "asm8"):
+        value = value.asm8  # pandas' times have nanoseconds
+    elif isinstance(value, datetime):
+        value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
+    elif isinstance(value, timedelta):
+        value = np.timedelta64(value)
+    if not isinstance(value, np.datetime64 | np.timedelta64):
+        return value
+    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
+    if converted != value:
+        raise ValueError(f"{value} is no whole number of units of {unit}")
+    return int(converted.astype(np.int64))
+
+
+def datetimes(array: Array, zone: str | None = None) -> list[Any]:
+    """Times as Python's datetimes and timedeltas, None for NaT; those of a ``zone`` as datetimes in it. O(n).
+
+    Nanoseconds, which no Python type can hold, stay NumPy's; with a zone they are pandas' Timestamps, if it is
+    installed.
+
+    >>> datetimes(np.array(["2024-03-01T12:00", "NaT"], "datetime64[s]"))
+    [datetime.datetime(2024, 3, 1, 12, 0), None]
+    """
+    fine = np.datetime_data(array.dtype)[0] == "ns"
+    values: list[Any] = list(array) if fine else array.tolist()
+    if fine and (nulls := np.isnat(array)).any():
+        values = [None if null else value for value, null in zip(values, nulls, strict=True)]
+    if zone is None:
+        return values
+    inside = zone_of(zone)
+    if fine and array.dtype.kind == "M" and find_spec("pandas") is not None:
+        from pandas import Timestamp
+
+        return [None if value is None else Timestamp(value, tz="UTC").tz_convert(inside) for value in values]
+    return [value.replace(tzinfo=UTC).astimezone(inside) if hasattr(value, "astimezone") else value for value in values]
 
 
 def zone_name(value: datetime) -> str | None:
-    """The name of a datetime's zone; its offset, where the zone has no name that another process would know."""
+    """The name of a datetime's zone; its offset, where the zone has no name that another process would know. O(1).
+
+    >>> zone_name(datetime(2024, 3, 1, tzinfo=timezone(timedelta(hours=2))))
+    '+02:00'
+    """
     zone: Any = value.tzinfo
     if zone is None:
         return None
@@ -137,7 +145,11 @@ def zone_name(value: datetime) -> str | None:
 
 @lru_cache
 def zone_of(name: str) -> tzinfo:
-    """The zone of this name, which may be an offset such as +02:00."""
+    """The zone of this name, which may be an offset such as +02:00. O(1).
+
+    >>> zone_of("-05:30").utcoffset(None) == timedelta(hours=-5, minutes=-30)
+    True
+    """
     if name[0] in "+-":
         hours, minutes, *seconds = map(int, name[1:].split(":"))
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds[0] if seconds else 0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.kernels.codegen.compile import NotCompilable
-from sash.kernels.ranges.form import Partials, Totals, interpreted_form, slicing_form
-from sash.kernels.rolling.inputs import Columns, as_columns
-from sash.values.arrays import data_of, in_micros, mask_of, to_list
-from sash.values.errors import PerformanceWarning
-from sash.values.joining import OBJECT, as_objects, both
+from sash.kernels.compile import NotCompilable
+from sash.kernels.fallback import PythonAggregate, warn_in_python
+from sash.kernels.inputs import InputColumns, as_columns
+from sash.kernels.ranges.aggregate import ranges_aggregate
+from sash.kernels.ranges.partials import Partials, RangeTotals
+from sash.values.arrays import OBJECT, as_objects, both, data_of, in_micros, mask_of, to_list
 from sash.values.partial_column import PartialColumn
 
 __all__ = ["Aggregate", "as_output", "refuse_unfit", "warn_slow"]
@@ -39,15 +37,15 @@ class Aggregate:
     @staticmethod
     def unseen(aggregation: Aggregation) -> Aggregate:
         """Before any column has come."""
-        return Aggregate(aggregation, interpreted_form(aggregation))
+        return Aggregate(aggregation, PythonAggregate(aggregation))
 
     def fitting(self, columns: Mapping[str, Array]) -> Aggregate:
         """That for further columns: of the types so far, or of those that hold both."""
-        given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
-        dtypes = tuple(column.dtype for column in given)
+        arrays = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
+        dtypes = tuple(array.dtype for array in arrays)
         if self.dtypes is not None and dtypes != self.dtypes:
-            dtypes = tuple(map(both, self.dtypes, given))
-        carries = self.carries or (bool(given) and any(map(_has_nulls, _carried(self.aggregation, given))))
+            dtypes = tuple(map(both, self.dtypes, arrays))
+        carries = self.carries or (bool(arrays) and any(map(_has_nulls, _carried(self.aggregation, arrays))))
         if dtypes == self.dtypes and carries == self.carries:
             return self
         return Aggregate(self.aggregation, _form(self.aggregation, dtypes, carries), dtypes, carries)
@@ -67,7 +65,7 @@ class Aggregate:
             if self.aggregation.carried and not self.carries:  # there may be nulls among them
                 return replace(self, form=_form(self.aggregation, dtypes, True), carries=True).holding(column)
             dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in dtypes)  # as rows have times
-            form = interpreted_form(self.aggregation, dtypes, str(error))
+            form = PythonAggregate(self.aggregation, dtypes, str(error))
             return replace(self, form=form, dtypes=dtypes), form.from_column(column)
 
     def to_rows(self, partials: Partials) -> PartialColumn:
@@ -81,13 +79,13 @@ class Aggregate:
         none = np.zeros(0, np.int64)
         return as_output(self.form.totals(self.form.empty(0), none, none))
 
-    def input(self, columns: Mapping[str, Array]) -> Columns:
+    def input(self, columns: Mapping[str, Array]) -> InputColumns:
         """Its columns as kernels take them."""
         if not self.aggregation.columns:
-            return Columns((), None, None)
+            return InputColumns((), None, None)
         assert self.dtypes is not None
-        given = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
-        return _input(self.aggregation, [*map(_cast, given, self.dtypes)], self.carries and self.form.compiled)
+        arrays = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
+        return _input(self.aggregation, [*map(_cast, arrays, self.dtypes)], self.carries and self.form.compiled)
 
 
 def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
@@ -118,13 +116,13 @@ def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | Non
 
 def _form(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
     try:
-        form = slicing_form(aggregation, dtypes, carries)
+        form = ranges_aggregate(aggregation, dtypes, carries)
         none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch
         empty = _input(aggregation, [np.empty(0, dtype) for dtype in dtypes], carries) if dtypes else None
-        form.reduce(empty or Columns((), None, None), np.zeros(1, np.int64))
+        form.reduce(empty or InputColumns((), None, None), np.zeros(1, np.int64))
         form.merge(none, none)
     except NotCompilable as error:
-        return interpreted_form(aggregation, dtypes, str(error))
+        return PythonAggregate(aggregation, dtypes, str(error))
     return form
 
 
@@ -138,30 +136,30 @@ def _has_nulls(column: Array) -> bool:
     return column.dtype.kind not in "mMO" and mask_of(column) is not None
 
 
-def _input(aggregation: Aggregation, columns: list[Array], carries: bool) -> Columns:
+def _input(aggregation: Aggregation, columns: list[Array], carries: bool) -> InputColumns:
     """Columns for kernels; if they carry nulls, with further columns that tell where these are."""
     if not carries:
         return as_columns(aggregation, columns, None)
-    bare = [data_of(each) if place in aggregation.carried else each for place, each in enumerate(columns)]
-    made = as_columns(aggregation, bare, None)
+    bare = [data_of(column) if place in aggregation.carried else column for place, column in enumerate(columns)]
+    inputs = as_columns(aggregation, bare, None)
     flags = [
-        np.zeros(len(each), np.bool_) if (mask := mask_of(each)) is None else mask
-        for each in _carried(aggregation, columns)
+        np.zeros(len(column), np.bool_) if (mask := mask_of(column)) is None else mask
+        for column in _carried(aggregation, columns)
     ]
-    return made._replace(arrays=(*made.arrays, *flags))
+    return inputs._replace(arrays=(*inputs.arrays, *flags))
 
 
 def refuse_unfit(aggregates: Sequence[Aggregate], columns: Mapping[str, Array]) -> None:
     """Raise now what else would be raised when rows that have to wait are sliced, and ever again then."""
     size = len(next(iter(columns.values()), ()))
-    for each in aggregates:
-        fitting = each.fitting(columns)
-        given = fitting.input(columns)
+    for aggregate in aggregates:
+        fitting = aggregate.fitting(columns)
+        inputs = fitting.input(columns)
         if not fitting.form.compiled:  # whether values can be aggregated only they themselves tell
-            fitting.form.reduce(given, np.arange(size + 1))
+            fitting.form.reduce(inputs, np.arange(size + 1))
 
 
-def as_output(totals: Totals) -> Any:
+def as_output(totals: RangeTotals) -> Any:
     """Results as the user gets them: numbers that are null are masked, objects are None."""
     results, nulls, _ = totals
     if nulls is None:
@@ -180,17 +178,7 @@ def _masked(results: Array, nulls: Array) -> Array:
 
 def warn_slow(aggregates: Sequence[Aggregate]) -> None:
     """Say which aggregates run row by row in Python, and why."""
-
-    slow = [each for each in aggregates if each.dtypes is not None and not each.form.compiled]
-    for each in slow[:1]:
+    slow = [aggregate for aggregate in aggregates if aggregate.dtypes is not None and not aggregate.form.compiled]
+    if slow:
         others = f" (and {len(slow) - 1} more)" if len(slow) > 1 else ""
-        message = f"{each.aggregation!r}{others} runs row by row in Python, which is slower: {each.form.reason}"
-        warnings.warn(message, PerformanceWarning, stacklevel=_caller())
-
-
-def _caller() -> int:
-    """How many frames up the user's code is."""
-    depth, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sash."):
-        depth, frame = depth + 1, frame.f_back
-    return depth
+        warn_in_python(f"{slow[0].aggregation!r}{others}", slow[0].form.reason)

@@ -34,7 +34,7 @@ from sash.engine.columns.moment import Moment
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.state import Pending, State
 from sash.engine.decisions import decide, unsupported
-from sash.kernels.codegen.readable import readable
+from sash.kernels.inputs import readable
 from sash.kernels.row_passes import positions_in, tied_rows
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf

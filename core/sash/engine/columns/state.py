@@ -12,7 +12,7 @@ from sash.engine.columns.aggregates import Aggregate
 from sash.engine.columns.keys import Array, Keys, Marks
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.table import Table
-from sash.values.joining import joined
+from sash.values.arrays import joined
 
 __all__ = ["Pending", "State"]
 

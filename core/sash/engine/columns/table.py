@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.kernels.ranges.form import Partials, assign, concatenate, take
+from sash.kernels.ranges.partials import Partials, assign, concatenate, take
 from sash.kernels.row_passes import search
 
 __all__ = ["Table", "View", "fold", "in_pieces", "merged_order", "ones"]

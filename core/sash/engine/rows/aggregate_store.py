@@ -17,25 +17,25 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
 from functools import reduce
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from sash.aggregators import FiBA, FifoAggregator
 from sash.aggregators.pba import SharedChunk
-from sash.aggregators.sba import Chunk
+from sash.aggregators.sba import Chunk, extend_csa
 from sash.engine.rows.bundle import Merging
-from sash.engine.rows.flat_chunk import Room
+from sash.engine.rows.flat_chunk import OpenRows
 
-__all__ = ["Chunks", "Eager", "Lazy", "Queues", "Store", "half_or_less"]
+__all__ = ["Chunks", "Eager", "KeyedStore", "Lazy", "NumberedStore", "Queues", "Store", "half_or_less"]
 
 
 class _Level:
     """The ``csa`` and ``lcs`` of chunks of one length, and sums of neighbouring whole chunks."""
 
-    __slots__ = ("begin", "closed", "csa", "length", "middles", "room")
+    __slots__ = ("begin", "closed", "csa", "length", "middles", "rows")
 
-    def __init__(self, length: int, room: Room | None = None) -> None:
+    def __init__(self, length: int, rows: OpenRows | None = None) -> None:
         self.length = length
-        self.room = room
+        self.rows = rows
         self.closed: dict[int, tuple[int, Chunk]] = {}
         self.middles: dict[tuple[int, int], Any] = {}
         self.begin = -1  # of the chunk that csa is of
@@ -61,7 +61,7 @@ class Chunks:
     ('b,c,d,e,f,g', 'c,d,e', 'e')
     """
 
-    appends: Literal[True] = True
+    numbered: ClassVar[Literal[True]] = True
 
     def __init__(
         self,
@@ -103,8 +103,8 @@ class Chunks:
                 self._prefix(level, (end - 1) // level.length * level.length, end)
         if self._pool is not None:
             for length, level in self._levels.items():
-                if level.room is not None:
-                    level.room.put(end - 1, partial)
+                if level.rows is not None:
+                    level.rows.put(end - 1, partial)
                 if end % length == 0 and end - length >= self._begin:
                     self._closed(level, end // length - 1)  # a thread may begin with its lcs
 
@@ -140,8 +140,8 @@ class Chunks:
     def _level(self, length: int) -> _Level:
         level = self._levels.get(length)
         if level is None:
-            room = None if self._flat is None else Room(self._flat, length)
-            level = self._levels[length] = _Level(length, room)
+            rows = None if self._flat is None else OpenRows(self._flat, length)
+            level = self._levels[length] = _Level(length, rows)
         return level
 
     def _middle(self, level: _Level, first: int, last: int) -> Any:
@@ -176,9 +176,9 @@ class Chunks:
             if chunk.done > 1:
                 self._unfinished.append(chunk)
             return chunk
-        if level.room is not None:
+        if level.rows is not None:
             self._merging.merges += max(len(slices) - 2, 0)
-            return level.room.chunk(begin, slices, whole, self._pool)
+            return level.rows.chunk(begin, slices, whole, self._pool)
         return SharedChunk(self._combine, slices, whole, self._pool)
 
     def _prefix(self, level: _Level, begin: int, end: int) -> Any:
@@ -186,11 +186,10 @@ class Chunks:
             if len(level.csa) == level.length and level.begin >= self._begin:
                 self._closed(level, level.begin // level.length)  # while its csa, so the whole chunk, is known
             self._leaving.append(level.csa)
-            level.begin, level.csa = begin, [self._partials[begin - self._begin]]
-        csa = level.csa
-        for number in range(begin + len(csa), end):
-            csa.append(self._combine(csa[-1], self._partials[number - self._begin]))
-        return csa[end - begin - 1]
+            level.begin, level.csa = begin, []
+        begin -= self._begin
+        extend_csa(self._combine, level.csa, self._partials[begin + len(level.csa) : end - self._begin])
+        return level.csa[end - self._begin - begin - 1]
 
     def evict(self, upto: int) -> None:
         """Drop the slices before number ``upto``."""
@@ -216,8 +215,8 @@ def half_or_less(slices: int) -> int:
 class Queues:
     """A FIFO algorithm for each window."""
 
-    appends: Literal[True] = True
-    eager = False
+    numbered: ClassVar[Literal[True]] = True
+    eager: ClassVar[bool] = False
 
     def __init__(self, merging: Merging, algorithm: type[FifoAggregator]) -> None:
         self._algorithm = algorithm
@@ -262,7 +261,7 @@ def _in_pairs(combine: Callable[[Any, Any], Any], partials: list[Any]) -> Any:
 class Lazy:
     """Slices as they are; a window is merged when it is asked for."""
 
-    appends: Literal[False] = False
+    numbered: ClassVar[Literal[False]] = False
 
     def __init__(self, merging: Merging) -> None:
         self._combine = merging.combine
@@ -294,7 +293,7 @@ class Lazy:
 class Eager:
     """FiBA over slices: a slice that changes and a window both cost O(log slices)."""
 
-    appends: Literal[False] = False
+    numbered: ClassVar[Literal[False]] = False
 
     def __init__(self, merging: Merging) -> None:
         self._tree = FiBA(merging)
@@ -326,5 +325,6 @@ class Eager:
         del self._keys[: bisect_left(self._keys, upto)]
 
 
-Store = Chunks | Queues | Lazy | Eager
-"""``appends`` tells the two kinds apart: one takes slices once they are final, the other while they can change."""
+NumberedStore = Chunks | Queues
+KeyedStore = Lazy | Eager
+Store = NumberedStore | KeyedStore

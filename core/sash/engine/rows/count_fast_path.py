@@ -15,9 +15,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, cast
 
+from sash.engine.rows.aggregate_store import NumberedStore
 from sash.engine.rows.bundle import Values
 from sash.engine.rows.slices import Slice, cut, put_back_end
-from sash.engine.rows.totals import AppendedTotals
+from sash.engine.rows.totals import NumberedTotals
 from sash.engine.rows.watches.base import Result
 from sash.engine.rows.watches.count import CountWatch
 from sash.windows import CountWindow
@@ -38,8 +39,8 @@ class CountFastPath:
     """
 
     def __init__(self, lane: RowLane, watch: CountWatch, window: CountWindow) -> None:
-        self._watch, self._watches, self._totals = watch, lane.watches, cast(AppendedTotals, lane.totals)
-        self._store = self._totals.store
+        self._watch, self._watches, self._totals = watch, lane.watches, cast(NumberedTotals, lane.totals)
+        self._store = cast(NumberedStore, self._totals.store)
         self._slicer, self._slices = lane.slicer, lane.slicer.slices
         self._slide, self._most = window.slide, window.range // window.slide
         self._lift, self._combine, self._lower = lane.bundle.lift, lane.bundle.combine, lane.bundle.lower

@@ -14,19 +14,28 @@ import numpy as np
 from sash.aggregations.base import Flat
 from sash.aggregators.pba import SharedChunk
 
-__all__ = ["Room"]
+__all__ = ["FlatChunk", "OpenRows"]
 
 Array = np.ndarray[Any, Any]
 
 
-class Room:
+# The lcs of all rows but the first: that of a whole chunk is its csa.
+_SUFFIXES = """
+@kernel
+def suffixes(rows):
+    for j in range(rows.shape[0] - 2, 0, -1):
+        merge(rows[j], rows[j + 1])
+"""
+
+
+class OpenRows:
     """The rows of the chunk that is open."""
 
     def __init__(self, flat: Flat, length: int) -> None:
-        from sash.kernels.codegen.compile import jitted  # brings Numba: only when it is needed
+        from sash.kernels.module_cache import module_of  # brings Numba: only when it is needed
 
         self._flat, self._length = flat, length
-        self._suffixes = jitted(flat.suffixes)
+        self._suffixes = module_of({"merge": flat.merge}, _SUFFIXES).suffixes
         self._suffixes(np.zeros((2, flat.width), flat.dtype))  # compiled now: in the other thread all would wait for it
         self._begin()
 
@@ -35,7 +44,7 @@ class Room:
         self._first = self._next = -1
 
     def put(self, number: int, partial: Any) -> None:
-        """The partial of the slice of this number: all of a chunk come, unless it was open before there was a room."""
+        """Put the partial of a slice in its row. All of a chunk come, unless it was open before there were rows."""
         place = number % self._length
         if number != self._next or not place:
             self._first = number
@@ -84,8 +93,8 @@ class FlatChunk(SharedChunk):
         self._rows = rows
         super().__init__(_no_merge, cast(list[Any], _Lcs(flat, rows)), whole, pool)
 
-    def complete(self) -> None:
-        """Compute ``lcs``, if it is not there."""
+    def complete(self, first: int = 1) -> None:
+        """Compute all of ``lcs``, if it is not there."""
         if self.done > 1:
             self._suffixes(self._rows)
             self.done = 1

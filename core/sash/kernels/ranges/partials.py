@@ -1,20 +1,48 @@
-"""Flat arrays of partials to and from the shape that they have in rows.
+"""Partials as flat arrays, and to and from the shape that they have in rows.
 
 A skeleton is that shape without types: "x" for a number, a tuple of skeletons for a tuple.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sash.values.partial_column import PartialColumn, _unpack
 
-__all__ = ["Unfit", "as_column", "as_dtype", "flat"]
+__all__ = ["Partials", "RangeTotals", "Unfit", "as_column", "as_dtype", "assign", "concatenate", "flat", "take"]
 
 Array = np.ndarray[Any, Any]
+
+Partials = tuple[Array, ...]
+"""Partials of one aggregate, one array a number. The first tells which are real: False is the identity, None."""
+
+
+class RangeTotals(NamedTuple):
+    """Results of ranges: an array, or a tuple of arrays for a result of several parts; which are null (None: none is);
+    and how many merges they took."""
+
+    results: Any
+    nulls: Array | None
+    merges: int
+
+
+def concatenate(parts: Sequence[Partials]) -> Partials:
+    """All partials in one, in order; at least one part."""
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def take(partials: Partials, which: Any) -> Partials:
+    """Those of a slice, an array of positions, or a mask. Of a slice it is a view."""
+    return tuple(array[which] for array in partials)
+
+
+def assign(partials: Partials, which: Any, values: Partials) -> None:
+    """Put ``values`` in the place of those that ``take`` gives."""
+    for array, value in zip(partials, values, strict=True):
+        array[which] = value
 
 
 class Unfit(ValueError):

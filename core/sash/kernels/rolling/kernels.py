@@ -1,4 +1,4 @@
-"""The kernels as text, to be filled in for one shape of partials by :mod:`sash.kernels.codegen.shape`.
+"""The kernels as text, to be filled in for one shape of partials by :mod:`sash.kernels.source`.
 
 They run SBA with chunks as long as a window, n slices: `A` is the ``lcs`` of the last closed chunk, `f` the ``csa`` of
 the open one. When a chunk lies whole in the input, the next ``lcs`` is computed in the same loop as the windows,
@@ -14,31 +14,30 @@ indices, needs no look at whether an index is negative, which would take half of
 
 from __future__ import annotations
 
-__all__ = ["FULL_WALK", "KERNELS", "MASKED", "WALK"]
+__all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "WALK"]
 
-MASKED = """
-@njit(nogil=True, error_model="numpy"{cache})
+LIFT = """
+@kernel
+def lift({names}):
+    return lift_given({given})
+
+"""
+
+LIFT_FLAGGED = """
+@kernel
 def lift({names}, null):
-    return (not null, lift_real({names}))
+    return (not null, lift_given({given}))
 
-
-@njit(nogil=True, error_model="numpy"{cache})
-def combine(a, b):
-    if not a[0]:
-        return b
-    if not b[0]:
-        return a
-    return (True, combine_real(a[1], b[1]))
 """
 
 WALK = """
         while j < last:
-            spoilt |= {spoils_b_j}
-            f = combine(f, {lift_b_j})
-            emit(Y, Z, b + j, combine({load_A_j_one}, f), size)
+            spoilt |= {spoils X[b + j]}
+            f = combine(f, {lift X[b + j] from origin})
+            emit(Y, Z, b + j, combine({load A[j + ONE]}, f), size)
             k = last - j
-            g = combine({lift_b_k}, g)
-            {store_B_k}
+            g = combine({lift X[b + k] from final}, g)
+            {store B[k] = g}
             j += ONE
 """
 
@@ -48,71 +47,71 @@ FULL_WALK = """
         while j < last:
             begin, end = j, min(last, j + BLOCK)
             while j < end:
-                f = combine(f, {lift_b_j})
-                w = combine({load_A_j_one}, f)
+                f = combine(f, {lift X[b + j] from origin})
+                w = combine({load A[j + ONE]}, f)
                 t = j - begin
-                {store_T_t}
+                {store T[t] = w}
                 k = last - j
-                g = combine({lift_b_k}, g)
-                {store_B_k}
+                g = combine({lift X[b + k] from final}, g)
+                {store B[k] = g}
                 j += ONE
-            V = {Y_block}
+            V = {results Y[b + begin : b + end]}
             for t in range(V[0].shape[0]):
-                y = lower({load_T_t}, size)
-                {store_V_t}
+                y = lower({load T[t]}, size)
+                {put V[t] = y}
 """
 
-KERNELS = '''
+BY_VALUE = '''
 BLOCK = np.uint64(512)
 
 
-@njit(nogil=True, error_model="numpy"{cache})
+@kernel
 def emit(out, null, o, r, n):
     {emit}
 
 
-@njit(nogil=True, error_model="numpy"{cache})
+@kernel
 def spoils(X):
     """Whether one of the values is none for these functions."""
     spoilt = False
     for k in range({watched}):
-        spoilt |= {spoils_k}
+        spoilt |= {spoils X[k]}
     return spoilt
 
 
-@njit(nogil=True, error_model="numpy"{cache})
+@kernel
 def backward(X, n, B):
     """The lcs of one chunk."""
     final = X[0][n - 1]
-    g = {lift_last}
-    {store_B_last}
+    g = {lift X[n - 1] from final}
+    {store B[n - 1] = g}
     for j in range(n - 2, -1, -1):
-        g = combine({lift_j}, g)
-        {store_B_j}
+        g = combine({lift X[j] from final}, g)
+        {store B[j] = g}
 
 
-@njit(nogil=True, error_model="numpy"{cache})
+@kernel
 def both(X, size, count, A, B, R, Y, Z):
     """Forward and backward in one loop, chunk by chunk. How many chunks come before one that is spoilt."""
     n = np.uint64(size)
     last = n - ONE
     b = ZERO
     origin = R[0][size]
-    {scratch}
+    {block}
     for c in range(count):
         final = X[0][b + last]
-        spoilt = {spoils_b_last}
-        f = {lift_b}
-        g = {lift_b_last}
-        {store_B_ulast}
-        emit(Y, Z, b, combine({load_A_one}, f), size)
+        spoilt = {spoils X[b + last]}
+        f = {lift X[b] from origin}
+        g = {lift X[b + last] from final}
+        {store B[last] = g}
+        emit(Y, Z, b, combine({load A[ONE]}, f), size)
         j = ONE
         {walk}
-        spoilt |= {spoils_b}
+        spoilt |= {spoils X[b]}
         if spoilt:
             return c
-        g = combine({lift_back_b}, g)
-        {store_B_zero}
+        g = combine({lift X[b] from final}, g)
+        {store B[ZERO] = g}
         emit(Y, Z, b + last, g, size)
         b += n
         origin = final
@@ -120,20 +119,20 @@ def both(X, size, count, A, B, R, Y, Z):
     return count
 
 
-@njit(nogil=True, error_model="numpy"{cache})
+@kernel
 def by_value(xs, n, early, state, A, B, C, R, out, null, o):
     """Slide 1: every value is a slice. R has the rows of the open chunk and, behind them, the last one before it."""
     size = xs[0].shape[0]
     q, closed = state[0], state[1]
     if state[2]:
         A, B = B, A
-    f = {load_C_0}
+    f = {load C[0]}
     i = 0
     while i < size:
         whole = (size - i) // n if q == 0 and n > 1 and (closed or not early) else 0
         if whole and closed:
             stop = i + whole * n
-            done = both({xs_part}, n, whole, A, B, R, {out_part}, null[o : o + stop - i])
+            done = both({inputs xs[i:stop]}, n, whole, A, B, R, {results out[o : o + stop - i]}, null[o : o + stop - i])
             if done % 2:
                 A, B = B, A
                 state[2] ^= 1
@@ -145,7 +144,7 @@ def by_value(xs, n, early, state, A, B, C, R, out, null, o):
                 break
             continue
         stop = i + n if whole else min(size, i + n - q)
-        X = {xs_part}
+        X = {inputs xs[i:stop]}
         if spoils(X):
             break
         if whole:
@@ -153,28 +152,28 @@ def by_value(xs, n, early, state, A, B, C, R, out, null, o):
             q = n
         else:
             origin = R[0][n]
-            Y = {out_part}
+            Y = {results out[o : o + stop - i]}
             Z = null[o : o + stop - i]
-            a = {A_part}
-            r = {R_part}
+            a = {partials A[q + 1 :]}
+            r = {inputs R[q:]}
             for k in range(stop - i):
-                p = {lift_k}
+                p = {lift X[k] from origin}
                 f = combine(f, p) if q else p
-                {store_r_k}
+                {copy_inputs r[k] = X[k]}
                 q += 1
                 if q < n and (closed or early):
-                    emit(Y, Z, k, combine({load_a_k}, f) if closed else f, n)
+                    emit(Y, Z, k, combine({load a[k]}, f) if closed else f, n)
                     o += 1
             if q == n:
-                backward({R_chunk}, n, A)
+                backward({inputs R[:n]}, n, A)
         i = stop
         if q == n:
-            emit(out, null, o, {load_A_0}, n)
+            emit(out, null, o, {load A[0]}, n)
             o += 1
             R[0][n] = xs[0][i - 1]
             closed = 1
             q = 0
     state[0], state[1], state[4] = q, closed, i
-    {store_C_0}
+    {store C[0] = f}
     return o
 '''

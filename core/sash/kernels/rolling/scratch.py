@@ -1,7 +1,7 @@
-"""Room for kernels to work in, kept for the next window when one is done with it.
+"""Scratch arrays of kernels, kept for the next window when one is done with it.
 
 The system gives out memory in pages full of zeros, made when they are first touched. For windows of a million values
-that takes longer than to compute them, and two threads take even longer, in turns. So the last rooms that were used are
+that takes longer than to compute them, and two threads take even longer, in turns. So the last ones that were used are
 used again.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["room"]
+__all__ = ["scratch"]
 
 Array = np.ndarray[Any, Any]
 
@@ -28,7 +28,7 @@ _free: dict[
 _stagger = itertools.count()
 
 
-def room(dtype: np.dtype[Any], size: int) -> Array:
+def scratch(dtype: np.dtype[Any], size: int) -> Array:
     """An array of any content.
 
     It begins at another place in a page than the last one: arrays of a power of two of bytes, all read and written at

@@ -75,11 +75,11 @@ class Watches:
     def next_end(self, newest: Any, watermark: Any) -> Any:
         """No window on time is complete before this, unless tuples come; None: none ever is. O(1).
 
-        Where that is not known at once, it is the watermark: look again soon.
+        Where that is not known at once, it is the watermark: look again soon. Windows on counts end with a tuple.
         """
         if not newest + self._reach > watermark:
             return None
-        return self.next_time if len(self.timed) == len(self.all) else watermark
+        return watermark if self.edged else None if self.next_time == math.inf else self.next_time
 
     @property
     def next_time(self) -> Any:

@@ -10,12 +10,12 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.values.arrays import in_micros, objects, to_list
 
-__all__ = ["Array", "Columns", "as_columns", "as_kernel_columns", "as_result", "as_room"]
+__all__ = ["Array", "InputColumns", "as_columns", "as_kernel_columns", "as_result", "output_arrays", "readable"]
 
 Array = np.ndarray[Any, Any]
 
 
-class Columns(NamedTuple):
+class InputColumns(NamedTuple):
     """Arrays of one length, which rows are null (None: none is), and the type that results are to have."""
 
     arrays: tuple[Array, ...]
@@ -27,7 +27,7 @@ class Columns(NamedTuple):
         return tuple(array.dtype for array in self.arrays)
 
 
-def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Columns:
+def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> InputColumns:
     """Check what the user gave and name what is wrong with it."""
     if len(values) != aggregation.arity:
         many = f"{aggregation.arity} column{'s' * (aggregation.arity != 1)}"
@@ -53,10 +53,10 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> Co
     skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
     null = np.logical_or.reduce(masks) if masks and skips else None
     kept = null if null is not None and null.any() else None
-    return Columns(tuple(arrays), kept, _result_type(aggregation, values))
+    return InputColumns(tuple(arrays), kept, _result_type(aggregation, values))
 
 
-def as_kernel_columns(aggregation: Aggregation, columns: Columns) -> Columns:
+def as_kernel_columns(aggregation: Aggregation, columns: InputColumns) -> InputColumns:
     """Columns as compiled functions take them: booleans as numbers, unless the functions tell them apart."""
     if aggregation.lifts_booleans or aggregation.result_column is not None:
         return columns
@@ -85,25 +85,25 @@ def _result_type(aggregation: Aggregation, values: Sequence[Any]) -> np.dtype[An
     return dtype if dtype.kind in "mM" else None
 
 
-def as_room(
-    room: Any, kinds: Sequence[np.dtype[Any]], windows: int, kind: np.dtype[Any] | None, guarded: bool
+def output_arrays(
+    out: Any, dtypes: Sequence[np.dtype[Any]], windows: int, result_type: np.dtype[Any] | None, guarded: bool
 ) -> tuple[Array, ...]:
-    """The arrays for kernels to fill: new ones, or those that the user gave."""
-    if room is None:
+    """The arrays for kernels to fill: new ones, or the user's ``out``."""
+    if out is None:
         # each a little further on in its page: arrays written in step would drive each other out of the cache
-        return tuple(np.empty(windows + place * 152, each)[place * 152 :] for place, each in enumerate(kinds))
-    given = room if isinstance(room, tuple) else (room,)
-    wanted = list(kinds)[:-1] if guarded else list(kinds)
-    if len(given) != len(wanted):
-        raise TypeError(f"out must have {len(wanted)} arrays, as many as a result has; got {len(given)}")
-    for array, each in zip(given, wanted, strict=True):
-        right = each if kind is None else kind
+        return tuple(np.empty(windows + place * 152, dtype)[place * 152 :] for place, dtype in enumerate(dtypes))
+    arrays = out if isinstance(out, tuple) else (out,)
+    wanted = list(dtypes)[:-1] if guarded else list(dtypes)
+    if len(arrays) != len(wanted):
+        raise TypeError(f"out must have {len(wanted)} arrays, as many as a result has; got {len(arrays)}")
+    for array, dtype in zip(arrays, wanted, strict=True):
+        right = dtype if result_type is None else result_type
         if not isinstance(array, np.ndarray) or array.dtype != right or array.shape != (windows,):
             raise TypeError(f"out must be of the type {right} and the shape ({windows},), as the result is")
         if not (array.flags.c_contiguous and array.flags.writeable):
             raise ValueError("out must be contiguous and writeable")
-    filled = tuple(array.view(each) for array, each in zip(given, wanted, strict=True))
-    return (*filled, np.empty(windows, kinds[-1])) if guarded else filled
+    views = tuple(array.view(dtype) for array, dtype in zip(arrays, wanted, strict=True))
+    return (*views, np.empty(windows, dtypes[-1])) if guarded else views
 
 
 def as_result(
@@ -127,3 +127,26 @@ def as_result(
         else:
             parts = [np.ma.MaskedArray(part, nulls) for part in parts]
     return tuple(parts) if aggregation.fields or len(parts) > 1 else parts[0]
+
+
+class _Lent:
+    """The memory of an array that is read-only, as if it were not: to kernels that do not write to it."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = {**interface, "data": (interface["data"][0], False)}
+
+
+def readable(array: Array, dtype: Any = None) -> Array:
+    """The array as kernels are compiled for: contiguous, and not marked as read-only, which to Numba is another type.
+
+    It is the array itself if it can be, and no copy if it is just read-only, as Arrow's are.
+
+    >>> frozen = np.arange(3)
+    >>> frozen.flags.writeable = False
+    >>> readable(frozen).flags.writeable, np.shares_memory(readable(frozen), frozen)
+    (True, True)
+    """
+    array = np.ascontiguousarray(array, dtype)
+    return array if array.flags.writeable else np.asarray(_Lent(array))

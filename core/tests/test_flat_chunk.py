@@ -12,7 +12,7 @@ import pytest
 
 import sash
 from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
-from sash.engine.rows import flat_chunk as room
+from sash.engine.rows import flat_chunk
 from sash.engine.rows.aggregate_store import Chunks
 from sash.engine.rows.bundle import Merging
 from sash.testing import Counted
@@ -76,13 +76,13 @@ def test_large_partials_are_merged_in_another_thread(
     aggregation: sash.Aggregation, two_threads: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     threads: set[str] = set()
-    complete = room.FlatChunk.complete
+    complete = flat_chunk.FlatChunk.complete
 
-    def seen(chunk: room.FlatChunk) -> None:
+    def seen(chunk: flat_chunk.FlatChunk) -> None:
         threads.add(threading.current_thread().name)
         complete(chunk)
 
-    monkeypatch.setattr(room.FlatChunk, "complete", seen)
+    monkeypatch.setattr(flat_chunk.FlatChunk, "complete", seen)
     query = sash.Query(windows=sash.sliding(1024, 1), aggregates={"a": aggregation})
     op = sash.Operator(query)
     assert "PBA" in op.explain() and "another thread" in op.explain()

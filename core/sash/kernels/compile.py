@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numba
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 
-__all__ = ["NotCompilable", "jitted", "partial_type", "returned"]
+__all__ = ["NotCompilable", "jitted", "one_line", "partial_type", "returned"]
 
 types: Any = numba.core.types
 
@@ -76,11 +76,11 @@ def returned(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
         dispatcher.compile(arguments)
     # besides errors of its own, Numba's inference ends in these on code that it does not know
     except (NumbaError, UnsupportedBytecodeError, NotImplementedError, AssertionError, KeyError) as error:
-        raise NotCompilable(_one_line(error)) from error
+        raise NotCompilable(one_line(error)) from error
     return types.unliteral(dispatcher.overloads[arguments].signature.return_type)
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: Exception) -> str:
     """What Numba's message of many lines is about."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Failed in", "During", "File", "def ", "^", "<source"))]

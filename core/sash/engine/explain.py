@@ -1,0 +1,148 @@
+"""``explain``: the facts of a plan in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sash.aggregations.base import Kind
+from sash.engine.decisions import Decisions, Removal, unsupported
+from sash.engine.planner import LanePlan, Plan, Reason, optimal_chunk_of, plan
+from sash.query import Query
+from sash.query.lanes import Lane
+from sash.values.durations import as_duration
+from sash.windows import Window
+
+__all__ = ["MERGES", "describe", "explain"]
+
+_MOST = 5
+"""So many windows of a lane are described."""
+MERGES = {
+    "Recalc": "n / n",
+    "SubtractOnEvict": "2 / 2",
+    "TwoStacks": "3 / n",
+    "TwoStacksLite": "3 / n",
+    "ABA": "3 / n",
+    "DABA": "4 / 6",
+    "DABALite": "4 / 6",
+    "FlatFAT": "O(log n)",
+    "FlatFIT": "3 / n",
+    "SlickDeque": "< 2 / n",
+    "SlideSide": "3 / n",
+    "LogMTA": "O(log n)",
+    "AMTA": "6 / O(log n)",
+    "FiBA": "O(log d), d from an end / O(log n)",
+}
+"""Merges per slide, amortised / worst, by algorithm: those of the table in :mod:`sash.aggregators`."""
+_PARTIALS = {
+    Kind.DISTRIBUTIVE: "a partial is as large as a result",
+    Kind.ALGEBRAIC: "a partial has a fixed size",
+    Kind.HOLISTIC: "a partial grows with what it covers",
+}
+
+
+def explain(query: Query) -> str:
+    """How ``query`` runs, and why, in words. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(10, 2), aggregates={"peak": sash.Max("load")})
+    >>> print(sash.explain(query))  # doctest: +ELLIPSIS
+    windows    W[10, 2]; context free, on counts
+    order      arrival: no tuple is late
+    slices     5 a window
+    tuples     merged into their slice and dropped: tuples come in order
+    algorithm  SBA: a second thread would not help: ...
+    chunks     2 slices; a window of 5 covers at most 2 whole chunks; Theorem 1: b* = 3, k = 1
+    merges     at most 3 per slide and 1 for lcs, 2 more once per chunk
+    state      about 5 slices per key; a partial is as large as a result
+    compiled   batches run in Numba kernels where the types allow it, single rows in Python
+    """
+    return describe(plan(query))
+
+
+def describe(plan: Plan) -> str:
+    """A plan in words. O(windows)."""
+    return "\n".join(line for lane in plan.lanes for line in _lines(plan.query, lane, len(plan.lanes) > 1))
+
+
+def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
+    lane, windows = plan.lane, [(name, query.named[name]) for name in plan.lane.names]
+    if titled:
+        yield f"in the order of {lane.order or 'arrival'}"
+    for name, window in windows[:_MOST]:
+        yield f"windows    {_prefix(name)}{window.explain_words(lane.order is None)}"
+    if len(windows) > _MOST:
+        yield f"           … and {len(windows) - _MOST} more, all sharing the same slices"
+    yield f"order      {_order(lane)}"
+    for name, window in windows[:_MOST]:
+        if window.slices_a_window is not None:
+            yield f"slices     {_prefix(name)}{window.slices_words()}"
+    yield f"tuples     {_tuples(plan.decisions)}"
+    yield f"algorithm  {plan.algorithm}: {_reason(plan)}"
+    for name, window in windows[:_MOST]:
+        if name in plan.chunks:
+            yield f"chunks     {_prefix(name)}{_chunks(plan.chunks[name], window.slices_a_window or 0)}"
+    yield f"merges     {_merges(plan)}"
+    yield f"state      {_state([window for _, window in windows])}; {_PARTIALS[query.together.kind]}"
+    yield f"compiled   {_compiled(query, lane)}"
+
+
+def _prefix(name: str | None) -> str:
+    return "" if name is None else f"{name}: "
+
+
+def _order(lane: Lane) -> str:
+    if lane.order is None:
+        return "arrival: no tuple is late"
+    late = (
+        f"results are corrected for {_amount(lane, lane.lateness)} more" if lane.lateness else "later ones are dropped"
+    )
+    return f"by {lane.order}; tuples may come {_amount(lane, lane.delay)} behind the newest, {late}"
+
+
+def _amount(lane: Lane, amount: float) -> str:
+    return as_duration(f"{amount}ns", "delay") if lane.unit == "duration" else str(amount)
+
+
+def _tuples(decisions: Decisions) -> str:
+    if not decisions.keeps:
+        return f"merged into their slice and dropped: {decisions.why}"
+    until = "kept in their slice" if decisions.slices_keep else "kept until the watermark reaches them"
+    removal = {way for way in decisions.removal if way is not Removal.NEVER} if decisions.revises else set()
+    ways = " and ".join(sorted(way.value for way in removal))
+    return f"{until}: {decisions.why}" + (f"; a late one shifts others to the next slice {ways}" if ways else "")
+
+
+def _reason(plan: LanePlan) -> str:
+    if plan.reason not in (Reason.SECOND_THREAD, Reason.NO_SECOND_THREAD):
+        return str(plan.reason.value)
+    asked = f"{Reason.ASKED.value}; " if plan.asked else ""
+    return f"{asked}{plan.reason.value}: {plan.detail}"
+
+
+def _chunks(chunk: int, slices: int) -> str:
+    best = optimal_chunk_of(slices)
+    return (
+        f"{chunk} slices; a window of {slices} covers at most {slices // chunk} whole chunks; Theorem 1: b* = {best}, "
+        f"k = {slices // best}"
+    )
+
+
+def _merges(plan: LanePlan) -> str:
+    if plan.algorithm in ("SBA", "PBA"):
+        lcs = ", lcs on another thread" if plan.reason is Reason.SECOND_THREAD else " and 1 for lcs"
+        return f"at most 3 per slide{lcs}, 2 more once per chunk"
+    if plan.algorithm == "Lazy":
+        return "one for each slice of a window, when it is complete"
+    return f"{MERGES[plan.algorithm]} per slide, amortised / worst"
+
+
+def _state(windows: list[Window]) -> str:
+    counts = [count for window in windows if (count := window.slices_a_window) is not None]
+    return f"about {max(counts)} slices per key" if counts else "the slices of open windows"
+
+
+def _compiled(query: Query, lane: Lane) -> str:
+    if lane.lateness:
+        return "no: corrections are made row by row"
+    reason = unsupported(query, lane)
+    return f"no: {reason}" if reason else "batches run in Numba kernels where the types allow it, single rows in Python"

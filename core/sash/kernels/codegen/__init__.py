@@ -1,1 +1,0 @@
-"""The code generator: from lift, combine and lower to compiled functions."""

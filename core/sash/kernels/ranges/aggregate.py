@@ -1,0 +1,215 @@
+"""An aggregation compiled for slices of columns: kernels, and partials as flat arrays.
+
+What is compiled are the functions that run row by row, so partials go to and fro between rows and columns to the bit.
+Only integer sums are held in another way, in halves that cannot overflow unseen, and converted.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+from sash.kernels.compile import NotCompilable
+from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
+from sash.kernels.inputs import InputColumns, as_columns, as_kernel_columns, as_result, readable
+from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTER
+from sash.kernels.ranges.levels import SHORT, by_level
+from sash.kernels.ranges.partials import Partials, RangeTotals, as_column, as_dtype, assign, flat
+from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, real, with_flag
+from sash.values.arrays import narrowed
+from sash.values.partial_column import PartialColumn, _unpack
+
+__all__ = ["RangesAggregate", "ranges_aggregate"]
+
+types: Any = numba.core.types
+
+
+@lru_cache(maxsize=256)
+def ranges_aggregate(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> RangesAggregate:
+    """The kernels of ``aggregation`` for columns of the types that the user's have; none for a Count of rows.
+
+    ``carries``: for columns with nulls that are values. Behind all columns come those that tell where these nulls are.
+    """
+    odd = [str(dtype) for dtype in dtypes if dtype.kind not in "biufmM"]
+    odd += [str(dtype) for dtype in dtypes if dtype.kind in "mM" and not aggregation.takes_ticks]
+    if odd:
+        raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
+    return RangesAggregate(aggregation, dtypes, carries)
+
+
+class RangesAggregate(CompiledAggregate):
+    """Kernels of slices and of ranges of them, for columns of one set of types. It has no state."""
+
+    def __init__(self, aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> None:
+        like = as_columns(aggregation, tuple(np.empty(0, dtype) for dtype in dtypes or ("u1",)), None)
+        like = as_kernel_columns(aggregation, like)
+        self.aggregation = aggregation
+        self._sliced = (aggregation.sliced_with_nulls if carries else aggregation.sliced)(like.dtypes[0].kind)
+        inputs = tuple(map(_widest, like.dtypes)) + (np.dtype(np.bool_),) * len(aggregation.carried) * carries
+        super().__init__(self._sliced.functions, inputs, aggregation.arity > 1 and aggregation._lifts_rows)
+        to_rows = self._sliced.to_rows
+        self._skeleton = _skeleton(self._partial) if to_rows is None else ("x",) * len(to_rows(*self.empty(0)[1:]))
+        plain = self.functions.guarded or bool(aggregation.fields)
+        self._result_skeleton = "x" if plain else _skeleton(real(self._result))
+        self._result_type = like.result_type
+        self._narrow = None if aggregation.result_column is None else like.dtypes[aggregation.result_column]
+        self._skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
+
+    def _text(self) -> str:
+        columns = len(self.inputs)
+        bare = Shape(columns, self._partial, self._result, flagged=False, first=1)
+        flagged = Shape(columns, with_flag(self._partial), self._result, flagged=True)
+        return "".join([
+            bare.fill(FUNCTIONS, cast=cast(self._partial, "y"), **self._lift_parts()),
+            COMBINE_FLAGGED.format(flagged="merged", bare="combine"),
+            bare.fill(REDUCE),
+            bare.fill(SCATTER, nulls="", null_rows="", skip=""),
+            bare.fill(SCATTER, nulls="_nulls", null_rows="nulls, ", skip="if nulls[k]: continue"),
+            flagged.fill(MERGE),
+            flagged.fill(RANGES, emit=flagged.emit(), merge="merged", real=""),
+            bare.fill(RANGES, emit=bare.emit(), merge="combine", real="_real"),
+        ])  # fmt: skip
+
+    def reduce(self, columns: InputColumns, starts: Array) -> Partials:
+        """A partial for each segment, rows starts[i] … starts[i + 1] - 1, at least one; starts ends with their number.
+
+        ``columns`` as :func:`sash.kernels.inputs.as_columns` makes them. Nulls are skipped; a segment of nothing else
+        has the identity. One merge a row.
+        """
+        partials = self.empty(len(starts) - 1)
+        self._over_rows("reduce", columns, readable(starts, np.int64), int(starts[-1]), partials)
+        return partials
+
+    def scatter(self, columns: InputColumns, slots: Array, size: int) -> Partials:
+        """Row k merged into slot slots[k] of ``size``, in the order of rows. One merge a row."""
+        partials = self.empty(size)
+        self._over_rows("scatter", columns, readable(slots, np.int64), len(slots), partials)
+        return partials
+
+    def merge(self, a: Partials, b: Partials) -> Partials:
+        """a ⊕ b, one by one, a the older."""
+        partials = self.empty(len(a[0]))
+        self.run("merge", tuple(map(readable, a)), tuple(map(readable, b)), partials)
+        return partials
+
+    def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
+        """The results of partials lo[i] … hi[i] - 1 for each i, at least one each, in any order.
+
+        At most 2 merges a range and 2 a slice on each level, of which log₂ of the longest range can be in use:
+        see :mod:`sash.kernels.ranges.levels`.
+        """
+        partials = tuple(map(readable, partials))
+        lo, hi = readable(lo, np.int64), readable(hi, np.int64)
+        out, nulls = self._outputs(len(lo))
+        merges = 0
+        only = _only_level(lo, hi)
+        for level, which in by_level(lo, hi) if only < 0 else [(only, None)]:
+            if which is None:
+                merges += self._level(partials, lo, hi, level, out, nulls)
+                continue
+            part, null = self._outputs(len(which))
+            merges += self._level(partials, lo[which], hi[which], level, part, null)
+            assign((*out, nulls), which, (*part, null))
+        return RangeTotals(*self._as_results(out, nulls), merges)
+
+    def empty(self, size: int) -> Partials:
+        """So many identities."""
+        return tuple(np.zeros(size, dtype) for dtype in (np.dtype(np.bool_), *self.partial))
+
+    def to_column(self, partials: Partials) -> PartialColumn:
+        """As rows have them."""
+        valid, *arrays = partials
+        to_rows = self._sliced.to_rows
+        return as_column(valid, arrays if to_rows is None else list(to_rows(*arrays)), self._skeleton)
+
+    def from_column(self, column: PartialColumn) -> Partials:
+        """Of what rows have; :class:`NotCompilable` if the kernels' numbers cannot be just those."""
+        partials = self.empty(len(column))
+        valid, *arrays = partials
+        valid[:] = column.valid
+        if not valid.any():
+            return partials
+        from_rows = self._sliced.from_rows
+        try:
+            numbers = flat(column, self._skeleton)
+            for array, values in zip(arrays, numbers if from_rows is None else from_rows(*numbers), strict=True):
+                array[valid] = as_dtype(values, array.dtype)
+        except ValueError as error:
+            raise NotCompilable(f"{self.aggregation!r}: partials of rows do not fit columns of this type") from error
+        return partials
+
+    def _over_rows(self, name: str, columns: InputColumns, places: Array, size: int, partials: Partials) -> None:
+        arrays = columns.arrays or (np.zeros(size, self.inputs[0]),)
+        arrays = tuple(map(readable, arrays, self.inputs))
+        if columns.nulls is None or not self._skips:
+            self.run(name, arrays, places, partials)
+        else:
+            self.run(f"{name}_nulls", arrays, readable(columns.nulls, np.bool_), places, partials)
+
+    def _outputs(self, size: int) -> tuple[Partials, Array]:
+        return tuple(np.zeros(size, dtype) for dtype in self.result), np.zeros(size, np.bool_)
+
+    def _level(self, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array) -> int:
+        real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
+        if level == SHORT:
+            return int(self.run(f"fold{real}", partials, lo, hi, out, nulls))
+        lcs, csa = self.empty(1 << level), self.empty(2 << level)
+        return int(self.run(f"totals{real}", partials, lo, hi, level, lcs, csa, out, nulls))
+
+    def _as_results(self, out: Partials, nulls: Array) -> tuple[Any, Array | None]:
+        aggregation = self.aggregation
+        masked = nulls if aggregation.empty is None and nulls.any() else None
+        if self._result_skeleton != "x":
+            return self._as_tuples(out, nulls), masked
+        result = as_result(aggregation, out, nulls, self._result_type, self.functions.guarded)
+        parts = [np.ma.getdata(part) for part in (result if aggregation.fields else [result])]
+        if self._narrow is not None and self._result_type is None:
+            parts = [narrowed(part, self._narrow) for part in parts]
+        return tuple(parts) if aggregation.fields else parts[0], masked
+
+    def _as_tuples(self, out: Partials, nulls: Array) -> Array:
+        """Results that are tuples without names for their parts are objects."""
+        rows = _unpack(self._result_skeleton, iter([array.tolist() for array in out]), len(nulls))
+        results = np.empty(len(nulls), object)
+        for i, (row, null) in enumerate(zip(rows, nulls, strict=True)):
+            results[i] = self.aggregation.empty if null else row
+        return results
+
+
+@numba.njit(nogil=True, cache=True)
+def _only_level(lo: Array, hi: Array) -> int:
+    """The level of all ranges, if they come in the order of their first chunks; else -1. The usual case, and fast."""
+    if lo.shape[0] == 0:
+        return -1
+    level = SHORT
+    while hi[0] - lo[0] >= 2 << level:
+        level += 1
+    before = lo[0] >> level
+    for k in range(lo.shape[0]):
+        size = hi[k] - lo[k]
+        if level == SHORT:
+            if size > 3:
+                return -1
+            continue
+        chunk = lo[k] >> level
+        if chunk < before or size >> level != 1:
+            return -1
+        before = chunk
+    return level
+
+
+def _widest(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that rows are lifted as, of 64 bits as a Python number's: so there are few kernels to compile."""
+    if dtype.kind in "iu" and dtype != np.uint64:
+        return np.dtype(np.int64)
+    return np.dtype(np.float64) if dtype.kind == "f" else dtype
+
+
+def _skeleton(kind: Any) -> Any:
+    if isinstance(kind, types.BaseNamedTuple):
+        raise NotCompilable(f"{kind} is a named tuple, which columns do not hold")
+    return tuple(map(_skeleton, kind)) if isinstance(kind, types.BaseTuple) else "x"

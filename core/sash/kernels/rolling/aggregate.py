@@ -1,0 +1,112 @@
+"""An aggregation compiled for windows over rows, and the arrays that its kernels work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numba
+import numpy as np
+
+from sash.aggregations.base import Aggregation, Full, Functions
+from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
+from sash.kernels.rolling.kernels import BY_VALUE, FULL_WALK, LIFT, LIFT_FLAGGED, WALK
+from sash.kernels.rolling.scratch import scratch
+from sash.kernels.rolling.slices_and_groups import AS_ONE, BY_SLICE, GROUPS
+from sash.kernels.source import COMBINE_FLAGGED, Shape, with_flag
+
+__all__ = ["RollingAggregate", "rolling_aggregate"]
+
+types: Any = numba.core.types
+
+_CALLS = {
+    "by_value": "by_value({inputs xs[begin:end]}, n, early, state, A, B, C, R, out, null, o)",
+    "by_slice": "by_slice({inputs xs[begin:end]}, n, s, m, early, state, A, B, C, out, null, o)",
+}
+
+
+def rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool, full: bool) -> RollingAggregate:
+    """The fastest kernels for columns of ``dtypes``; ``masked``: with nulls, ``full``: every window has all its values.
+
+    ``full`` is for columns without nulls.
+    """
+    kind = dtypes[0].kind
+    functions = (aggregation.full(kind) if full else None) or aggregation.columnar(kind, True)
+    takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
+    return _aggregate(functions, aggregation.columnar(kind, False), dtypes, takes_tuples, masked)
+
+
+class RollingAggregate(CompiledAggregate):
+    """Kernels of windows over rows, for columns of one set of types.
+
+    Functions for clean values stop at NaN, which spoils them; those of ``nan_safe`` take any value.
+    """
+
+    def __init__(
+        self, functions: Functions | Full, nan_safe: Functions, inputs: DTypes, takes_tuples: bool, masked: bool
+    ) -> None:
+        self._nan_safe = (nan_safe, nan_safe, inputs, takes_tuples, masked)
+        self._full, self._masked = isinstance(functions, Full), masked
+        self._watched = functions != nan_safe and inputs[0].kind == "f" and not self._full
+        self._cost: float | None = None
+        super().__init__(functions, inputs, takes_tuples and not self._full)
+        self.nullable = masked or isinstance(self._result, types.Optional)
+        """Whether a result may be null."""
+        flags = (np.dtype(np.bool_),) * masked
+        self.inputs, self.partial = self.inputs + flags, flags + self.partial
+
+    @cached_property
+    def nan_safe(self) -> RollingAggregate:
+        """The kernels for any value: compiled only when NaN turns up."""
+        return _aggregate(*self._nan_safe)
+
+    @property
+    def all_seconds(self) -> float:
+        """What compiling took, that of ``nan_safe`` included."""
+        safe = vars(self).get("nan_safe", self)
+        return self.seconds + (0.0 if safe is self else safe.seconds)
+
+    def cost(self, measure: Callable[[], float]) -> float:
+        """Nanoseconds a value, measured once."""
+        if self._cost is None:
+            self._cost = measure()
+        return self._cost
+
+    def partials(self, size: int) -> tuple[Array, ...]:
+        """Scratch arrays for ``size`` partials."""
+        return tuple(scratch(dtype, size) for dtype in self.partial)
+
+    def rows(self, size: int) -> tuple[Array, ...]:
+        """Scratch arrays for ``size`` rows of the input."""
+        return tuple(scratch(dtype, size) for dtype in self.inputs)
+
+    @property
+    def partial_bytes(self) -> int:
+        """The size of a partial."""
+        return sum(dtype.itemsize for dtype in self.partial)
+
+    def _text(self) -> str:
+        masked, full = self._masked, self._full
+        partial = with_flag(self._partial) if masked else self._partial
+        columns = len(self.inputs) + masked
+        shape = Shape(columns, partial, self._result, masked, full=full, watched=self._watched)
+        parts = {
+            "emit": shape.emit(),
+            "walk": (FULL_WALK if full else WALK).strip(),
+            "block": "T = {empty B[BLOCK]}" if full else "",
+            "watched": "X[0].shape[0]" if self._watched else "0",
+        }
+        text = self._lift_and_combine(shape) + shape.fill(BY_VALUE + AS_ONE + ("" if full else BY_SLICE), **parts)
+        return text + "".join(shape.fill(GROUPS, by=by, call=_CALLS[by]) for by in list(_CALLS)[: 1 if full else 2])
+
+    def _lift_and_combine(self, shape: Shape) -> str:
+        if self._masked:
+            flagged = COMBINE_FLAGGED.format(flagged="combine", bare="combine_given")
+            return shape.fill(LIFT_FLAGGED, **self._lift_parts()) + flagged
+        lift = shape.fill(LIFT, **self._lift_parts()) if self._takes_tuples else "lift = lift_given\n"
+        return f"combine = combine_given\n{lift}"
+
+
+# Shared by aggregations that differ in the names of their columns only.
+_aggregate = lru_cache(maxsize=256)(RollingAggregate)
