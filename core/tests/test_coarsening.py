@@ -208,18 +208,19 @@ def test_one_key_writes_blocks_once() -> None:
     windows = {"session": WINDOWS["session"], "wide": sash.sliding(2500, 2, on="t")}
     asked = sash.Query(windows=windows, aggregates=AGGREGATES, time="t")
     op, uncut = sash.Operator(asked), sash.Operator(asked)
-    blocks: dict[int, bytes] = {}
+    blocks: dict[Any, bytes] = {}
     results, expected, deleted = [], [], 0
     for x in range(8000):
         results += op.process({"t": x, "x": x})
         expected += uncut.process({"t": x, "x": x})
         if x % 900 == 899:
-            snapshot = op.snapshot_parts(known=set(blocks))
-            assert not set(snapshot.blocks) & set(blocks)
-            blocks.update(snapshot.blocks)
-            deleted += len(blocks) - len(snapshot.live)
-            blocks = {name: blocks[name] for name in snapshot.live}
-            op = sash.Operator.restore_parts(asked, snapshot._replace(blocks=blocks))
+            changes = op.snapshot_parts()
+            assert not set(changes.written) & set(blocks)
+            blocks.update(changes.written)
+            for name in changes.deleted:
+                del blocks[name]
+            deleted += len(changes.deleted)
+            op = sash.Operator.restore_parts(asked, changes.header, blocks)
             assert op.metrics["slices_held"] < 2600
     assert blocks and deleted > 4
     assert results + op.close() == expected + uncut.close()

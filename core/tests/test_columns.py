@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 
 import sash
 from sash.engine.columns.lane import ColumnLane, Results, unsupported
-from sash.engine.decisions import decide
 from sash.engine.planner import plan
 from sash.engine.rows.lane import RowLane
-from sash.state.lane_state import WindowState
+from sash.state.key_states import KeyState, gather, scatter
 from sash.testing import Evaluator, Failing
 from sash.windows import Window
 from strategies import (
@@ -157,37 +156,24 @@ class Player:
 
     def _change(self, event: Event) -> None:
         """As an operator does it: the neutral state is changed."""
-        states = self.lane.dump()
-        before = self.lane.decisions
+        state = self.lane.save()
         named = {name: window for name, window in self.query.named.items() if event[0] == "add" or name != event[1]}
         if event[0] == "add":
             named[event[1]] = event[2]
-        values = self.query.values
         self.query = self.query.using(windows=named)
         (lane,) = self.query.lanes
-        after = decide(self.query, lane, self.own)
-        for state in states:
-            if event[0] == "add":
-                state.windows[event[1]] = WindowState(state.newest, state.accepted if state.newest is not None else 0)
-            else:
-                del state.windows[event[1]]
-            state.pending = [(time, _chosen(values, row, self.query.values)) for time, row in state.pending]
-            if after.buffered and not before.buffered and len(state.slices):
-                state.direct_until = state.newest
-        advanced = self.lane.advanced
+        state.fit(lane.names, self.query.values)
         self.lane = ColumnLane(self.query, lane, "key" if self.own else None)
-        self.lane.load(states, advanced)
+        self.lane.load(state)
 
     def reload(self) -> None:
-        states = self.lane.dump()
         lane = ColumnLane(self.query, self.lane.lane, "key" if self.own else None)
-        lane.load(states, self.lane.advanced)
+        lane.load(self.lane.save())
         self.lane = lane
 
 
-def _chosen(names: Sequence[str], values: Sequence[Any], wanted: Sequence[str]) -> tuple[Any, ...]:
-    """The values of a tuple that waits, by other columns; of what was not kept, nothing."""
-    return tuple(dict(zip(names, values, strict=True)).get(name) for name in wanted)
+def key_states(lane: ColumnLane) -> list[KeyState]:
+    return scatter(lane.save(), list(lane.query.aggregates.values()), lane.query.values)
 
 
 def rows_of(results: Results, query: sash.Query, lane: ColumnLane) -> Iterator[dict[str, Any]]:
@@ -313,10 +299,13 @@ class TestState:
                 player.play(stream.events[begin:end])
                 continue
             rows = RowLane(stream.query, planned.lane, planned.decisions, planned.store, stream.own)
-            rows.load(player.lane.dump()[0])
+            rows.load(key_states(player.lane)[0])
             for event in stream.events[begin:end]:
                 player.results.setdefault(0, []).extend(_row_by_row(rows, event, stream.query))
-            player.lane.load([rows.dump()])
+            names, buffered = planned.lane.names, planned.decisions.buffered
+            player.lane.load(
+                gather([rows.dump()], len(stream.query.aggregates), stream.query.values, names, buffered=buffered)
+            )
         assert {key: found for key, found in player.results.items() if found} == expected(stream)[0]
 
 
@@ -338,7 +327,7 @@ def lane_of(window: Any, computed: Any = None, keys: int = 1, own: bool = True, 
 
 def seen(lane: ColumnLane) -> Any:
     """All that can be seen of a lane."""
-    return lane.dump(), lane.late_dropped, lane.results, lane.merges, lane.slices_held, lane.tuples_held
+    return key_states(lane), lane.late_dropped, lane.results, lane.merges, lane.slices_held, lane.tuples_held
 
 
 class TestFailures:

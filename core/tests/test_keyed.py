@@ -294,7 +294,7 @@ class TestState:
             with pytest.raises(StateError):
                 KeyedOperator.restore(QUERY, blob[:at] + bytes([blob[at] ^ 1]) + blob[at + 1 :])
         with pytest.raises(StateError):
-            KeyedOperator.restore(QUERY, KeyOperator(QUERY).snapshot())
+            KeyedOperator.restore(QUERY, KeyOperator(QUERY).snapshot())  # of one key
 
     def test_ten_thousand_keys_are_saved_and_loaded_fast(self) -> None:
         query = sash.Query(key="k", windows=sash.sliding(64), aggregates={"n": sash.Max("x")})

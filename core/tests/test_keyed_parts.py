@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 
 import sash
-from sash.engine.columns import blocks as keyed_blocks
 from sash.runtime.keyed import KeyedOperator
+from sash.state import blocks as state_blocks
 from sash.state.envelope import StateError
 from strategies import queries
 from test_keyed import Player, Stream, expected, streams
@@ -23,7 +23,7 @@ SUM = sash.Query(key="k", windows=sash.sliding(2000), aggregates={"n": sash.Sum(
 @pytest.fixture(scope="module", autouse=True)
 def _small_blocks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keyed_blocks, "BLOCK", 2)
+        patch.setattr(state_blocks, "BLOCK", 2)
         yield
 
 
@@ -100,7 +100,7 @@ def test_what_is_missing_or_in_another_place_is_seen() -> None:
 
 
 def test_a_window_of_a_million_slices_is_not_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_blocks, "BLOCK", 512)
+    monkeypatch.setattr(state_blocks, "BLOCK", 512)
     op = KeyedOperator(SUM.using(windows=sash.sliding(2**20)))
     op.process_batch({"k": np.zeros(2**20, np.int64), "x": np.arange(2**20)})
     op.snapshot_parts()

@@ -13,7 +13,6 @@ import pytest
 
 import sash
 from sash.engine.decisions import Removal, decide
-from sash.state.lane_bytes import Snapshot
 from sash.testing import Counted
 from sash.windows import ContextClass
 
@@ -163,17 +162,16 @@ def test_only_the_caller_moves_the_watermark_if_it_is_not_the_operators_own() ->
 def test_slices_that_are_final_are_written_once() -> None:
     query = asked(windows=sash.sliding(5000, 1, on="ts"))
     op = sash.Operator(query)
-    blocks: dict[int, bytes] = {}
+    blocks: dict[Any, bytes] = {}
     sizes = []
     for _ in range(8):
         first = op.metrics["tuples_in"]
         op.process_batch({"ts": np.arange(first, first + 1000), "x": np.ones(1000)})
-        parts = op.snapshot_parts(known=blocks)
-        blocks |= parts.blocks
-        blocks = {number: blocks[number] for number in parts.live}
-        sizes.append(len(parts.header) + sum(map(len, parts.blocks.values())))
+        header, written, deleted = op.snapshot_parts()
+        blocks = {name: block for name, block in (blocks | written).items() if name not in deleted}
+        sizes.append(len(header) + sum(map(len, written.values())))
     assert max(sizes[2:]) < 3 * 1024 * 8 * 4  # what a batch adds and the open block, not the whole window
-    again = sash.Operator.restore_parts(query, Snapshot(parts.header, blocks, parts.live))
+    again = sash.Operator.restore_parts(query, header, blocks)
     more = {"ts": np.arange(8000, 8010), "x": np.arange(10.0)}
     assert {k: v.tolist() for k, v in again.process_batch(more).items()} == {
         k: v.tolist() for k, v in op.process_batch(more).items()

@@ -122,7 +122,8 @@ def test_a_combine_that_raises_leaves_it_as_it_was(shape: tuple[int, int], done:
 
 def _without_merges(op: sash.Operator) -> list[Any]:
     state = row_lane(op).dump()
-    return [state.watermark, state.newest, state.accepted, state.slices.first, state.slices.last, state.results]
+    times = [(slice_.first, slice_.last) for slice_ in state.slices]
+    return [state.watermark, state.newest, state.accepted, times, state.results]
 
 
 class Stumbling(sash.Last):

@@ -59,8 +59,11 @@ class Lane(Protocol):
     def undo(self, mark: Any) -> None:
         """Take back all since ``mark``: O(what changed) by rows, O(1) by columns. Can be called again."""
 
-    def dump(self) -> list[LaneState]:
-        """The neutral state of each key. O(state)."""
+    def save(self) -> LaneState:
+        """The state of all keys. O(state)."""
+
+    def load(self, saved: LaneState) -> None:
+        """Go on from a state, of this engine or of the other one. O(state)."""
 
     def metrics(self) -> Mapping[str, int]:
         """What it has done and what it holds, over all keys."""
@@ -99,7 +102,7 @@ class Switch:
         if not isinstance(engine, RowEngine):
             rows = RowEngine(self.query, self.planned, self._watermark_of)
             if engine is not None:
-                rows.load(engine.dump(), engine.advanced)
+                rows.load(engine.save())
             self.engine = engine = rows
         return engine
 
@@ -113,9 +116,20 @@ class Switch:
 
             columns = ColumnEngine(self.query, self.planned, self._watermark_of, self._mixed)
             if engine is not None:
-                columns.load(engine.dump(), engine.advanced)
+                columns.load(engine.save())
             self.engine = engine = columns
         return engine
+
+    def restore(self, saved: LaneState) -> None:
+        """Go on from a saved state, by the engine that it is of. O(state)."""
+        if self._mixed and not saved.by_columns:
+            self.rows().load(saved)
+            self.rows().begin_slices()
+        else:
+            engine = self.batches()
+            engine.load(saved)
+            if isinstance(engine, RowEngine):
+                engine.begin_slices()
 
     def mark(self) -> Mark:
         """Begin a call. O(1)."""

@@ -12,7 +12,7 @@ from sash.engine.rows.engine import RowEngine
 from sash.frames import columns_of
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark
-from sash.runtime.snapshots import KeySnapshots
+from sash.runtime.snapshots import Snapshots
 from sash.values.arrays import Nan
 
 __all__ = ["KeyOperator", "Operator"]
@@ -22,7 +22,7 @@ Values = tuple[Any, ...]
 Made = TypeVar("Made")
 
 
-class Operator(KeySnapshots):
+class Operator(Snapshots):
     """Runs ``query`` over the stream of all keys.
 
     By its own watermark, the operator waits for ``watermark_delay`` behind the newest time of any key, as Flink, Spark
@@ -209,7 +209,7 @@ class KeyOperator(Operator):
     """
 
     def __init__(self, query: Query, *, own_watermark: OwnWatermark = True) -> None:
-        KeySnapshots.__init__(self, query, own_watermark, mixed=True, keys=())
+        Snapshots.__init__(self, query, own_watermark, mixed=True, keys=())
 
 
 def _chosen(places: list[int]) -> Callable[[Values], Values]:

@@ -1,17 +1,28 @@
-"""Sections of bytes in an envelope that tells what they are, and whether they are whole."""
+"""Sections of bytes in an envelope that says what they are, and whether they are whole."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import NamedTuple
 from zlib import crc32
 
-__all__ = ["BLOCK_OF_SLICES", "HEADER", "VERSION", "WHOLE", "StateError", "opened", "sealed"]
+__all__ = [
+    "BLOCK_OF_SLICES",
+    "HEADER",
+    "VERSION",
+    "WHOLE",
+    "Envelope",
+    "StateError",
+    "open_envelope",
+    "opened",
+    "sealed",
+]
 
-VERSION = 1
+VERSION = 2
 HEADER, BLOCK_OF_SLICES, WHOLE = 1, 2, 3
 """What an envelope holds."""
-LENGTH = struct.Struct("<Q")
+_LENGTH = struct.Struct("<Q")
 _PREAMBLE = struct.Struct("<4sHBBI")
 _CHECK = struct.Struct("<I")
 
@@ -20,19 +31,27 @@ class StateError(ValueError):
     """Bytes that are not a state of this query: damaged, cut off, of something else, or of a newer version."""
 
 
+class Envelope(NamedTuple):
+    """What is inside, and by which version of the format it was written."""
+
+    version: int
+    kind: int
+    sections: list[bytes]
+
+
 def sealed(kind: int, sections: Sequence[bytes]) -> bytes:
     """A preamble and sections, each with its length before and, behind, the checksum of all bytes so far."""
     out = [_PREAMBLE.pack(b"SASH", VERSION, kind, 0, len(sections))]
     check = crc32(out[0])
     for section in sections:
-        length = LENGTH.pack(len(section))
+        length = _LENGTH.pack(len(section))
         check = crc32(section, crc32(length, check))
         out += [length, section, _CHECK.pack(check)]
     return b"".join(out)
 
 
-def opened(blob: bytes, kind: int, least: int) -> list[bytes]:
-    """The sections of an envelope."""
+def open_envelope(blob: bytes) -> Envelope:
+    """What :func:`sealed` was given; a :class:`StateError` if it is damaged."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise StateError(f"a saved state is bytes; got {type(blob).__name__}")
     blob = bytes(blob)
@@ -42,7 +61,7 @@ def opened(blob: bytes, kind: int, least: int) -> list[bytes]:
         )
     if len(blob) < _PREAMBLE.size:
         raise StateError(f"the saved state is cut off: it has {len(blob)} bytes only")
-    _, version, found, _, count = _PREAMBLE.unpack_from(blob)
+    _, version, kind, _, count = _PREAMBLE.unpack_from(blob)
     if version > VERSION:
         raise StateError(
             f"the saved state is of format version {version}, but this version of Sash reads up to {VERSION}: use a "
@@ -51,18 +70,24 @@ def opened(blob: bytes, kind: int, least: int) -> list[bytes]:
     at, check = _PREAMBLE.size, crc32(blob[: _PREAMBLE.size])
     sections: list[bytes] = []
     while len(sections) < count:
-        end = at + LENGTH.size + (LENGTH.unpack_from(blob, at)[0] if at + LENGTH.size <= len(blob) else 0)
+        end = at + _LENGTH.size + (_LENGTH.unpack_from(blob, at)[0] if at + _LENGTH.size <= len(blob) else 0)
         if end + _CHECK.size > len(blob):
             raise StateError(f"the saved state is cut off, or damaged: section {len(sections)} reaches beyond its end")
         check = crc32(blob[at:end], check)
         if check != _CHECK.unpack_from(blob, end)[0]:
             raise StateError(f"the saved state is damaged: the checksum of section {len(sections)} does not match")
-        sections.append(blob[at + LENGTH.size : end])
+        sections.append(blob[at + _LENGTH.size : end])
         at = end + _CHECK.size
     if at != len(blob):
         raise StateError(f"the saved state is damaged: {len(blob) - at} bytes follow its end")
-    if found != kind or count < least or version < 1:
+    return Envelope(version, kind, sections)
+
+
+def opened(blob: bytes, kind: int, least: int) -> list[bytes]:
+    """The sections of an envelope of this kind, at least so many."""
+    envelope = open_envelope(blob)
+    if envelope.kind != kind or len(envelope.sections) < least or envelope.version < 1:
         raise StateError(
             "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
         )
-    return sections
+    return envelope.sections

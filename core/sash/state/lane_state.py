@@ -1,23 +1,52 @@
-"""The state of one key's stream, of neither engine: what is saved, and how one engine takes over from the other.
+"""The state of a lane, for all of its keys and of neither engine: what is saved, and how one engine takes over.
 
-Slices are held as columns. All that can be computed from it, ``csa``, ``lcs``, trees, the next edge, is not part of it.
+Everything is a column: arrays over the keys, over the slices of all keys, over the tuples that are kept. What can be
+computed from it, ``csa``, ``lcs``, trees, the next edge, is not part of it.
+
+Times are int64 or float64, with the lowest value of the type for "none" and the highest for "behind all". Rows may mix
+whole numbers and floats: such a column holds Python objects, None and ``inf``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+import numpy as np
+
+from sash.values.arrays import Array, joined, masked, objects
 from sash.values.partial_column import PartialColumn
 
-__all__ = ["BLOCK", "LaneState", "SliceTable", "Tuple", "WindowState", "next_block"]
+__all__ = [
+    "BLOCK",
+    "KeyColumns",
+    "LaneState",
+    "SliceColumns",
+    "Tuple",
+    "TupleColumns",
+    "WindowColumns",
+    "WindowState",
+    "exact_column",
+    "next_block",
+    "time_bounds",
+    "time_column",
+    "time_list",
+]
 
 BLOCK = 512
 """How many slices a block has."""
 
 Tuple = tuple[Any, tuple[Any, ...]]
 """A tuple that is kept: its time, and its values in the order of ``Query.values``."""
+
+_NONE = np.zeros(0, np.int64)
+_BOUNDS = {
+    np.dtype(np.float64): (np.float64(-np.inf), np.float64(np.inf)),
+    np.dtype(np.int64): (np.int64(-(2**63)), np.int64(2**63 - 1)),
+    np.dtype(object): (None, math.inf),
+}
 
 
 def next_block(numbered: Any, held: Any) -> Any:
@@ -31,27 +60,73 @@ def next_block(numbered: Any, held: Any) -> Any:
     return -(-(numbered + held) // BLOCK) * BLOCK
 
 
-@dataclass
-class SliceTable:
-    """Slices in the order of time: the times of their first and last tuples, how many they are, and the partials.
+# columns of times and values
 
-    ``partials`` has a column for each aggregate of the query. ``tuples`` are those of the slices that keep them, by the
-    slice's place in the table.
+
+def time_bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
+    """What stands for no time, and for one behind all."""
+    return _BOUNDS[dtype]
+
+
+def time_column(times: Sequence[Any]) -> Array:
+    """A column of times, where None is none and ``inf`` is behind all. O(n).
+
+    >>> time_column([None, 3, math.inf])[1:], time_column([1, 2.5]).dtype
+    (array([                  3, 9223372036854775807]), dtype('O'))
     """
+    kinds = {type(time) for time in times if time is not None and time not in (math.inf, -math.inf)}
+    if kinds - {int} and kinds != {float}:
+        return objects(times)
+    low, high = time_bounds(np.dtype(np.float64 if float in kinds else np.int64))
+    if int in kinds and any(time in (int(low), int(high)) for time in times):
+        return objects(times)
+    ends = {None: low, -math.inf: low, math.inf: high}
+    try:
+        return np.array([ends.get(time, time) for time in times], low.dtype)
+    except OverflowError:
+        return objects(times)
 
-    first: Sequence[Any]
-    last: Sequence[Any]
-    count: Sequence[int]
-    partials: tuple[PartialColumn, ...]
-    tuples: dict[int, list[Tuple]] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return len(self.count)
+def time_list(times: Array) -> list[Any]:
+    """The times that :func:`time_column` was made of.
+
+    >>> time_list(time_column([None, 3, math.inf]))
+    [None, 3, inf]
+    """
+    low, high = time_bounds(times.dtype)
+    if times.dtype == object or not len(times) or not ((times == low) | (times == high)).any():
+        return list(times.tolist())
+    ends = {low.item(): None, high.item(): math.inf}
+    return [ends.get(time, time) for time in times.tolist()]
+
+
+def join_times(columns: Sequence[Array]) -> Array:
+    """Columns of times, one behind the other, without a change of any time."""
+    columns = [column for column in columns if len(column)] or list(columns[:1])
+    if len({column.dtype for column in columns}) > 1:
+        columns = [objects(time_list(column)) for column in columns]
+    return np.concatenate(columns)
+
+
+def exact_column(values: Sequence[Any]) -> Array:
+    """A column of which each value comes back as it is: of numbers if they are all of one type, else of objects."""
+    kinds = set(map(type, values)) - {type(None)}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if kind not in (bool, int, float):
+        return objects(values)
+    nulls = np.fromiter((value is None for value in values), bool, len(values))
+    try:
+        return masked(np.array([kind() if value is None else value for value in values], kind), nulls)
+    except OverflowError:
+        return objects(values)
+
+
+# the parts of a state
 
 
 @dataclass
 class WindowState:
-    """What a window knows besides the slices.
+    """What a window knows of one key besides the slices.
 
     It gives windows only that begin behind the time ``since`` (None: all) and not before position ``since_count``: it
     was added while the stream ran. ``edges`` are those that tuples brought; ``revisions`` how often windows that are
@@ -69,29 +144,200 @@ class WindowState:
 
 
 @dataclass
+class WindowColumns:
+    """:class:`WindowState` of all keys; None where no key has any.
+
+    ``edges`` are (how many each key has, their times), ``revisions`` (how many, starts, ends, revisions).
+    """
+
+    since: Array | None = None
+    since_count: Array | None = None
+    edges: tuple[Array, Array] | None = None
+    revisions: tuple[Array, Array, Array, Array] | None = None
+
+
+@dataclass
+class KeyColumns:
+    """What a lane knows of each key.
+
+    - ``watermark``, if any, and ``newest``, the largest time accepted so far;
+    - ``direct_until``: tuples up to this time go straight into their slice, although later ones wait: when they began
+      to wait, slices without tuples were there;
+    - ``accepted``: how many tuples were; those that wait are among them;
+    - ``numbered``: the number of the first slice. Numbers only grow: slices that were merged take new ones
+      (:func:`next_block`).
+    """
+
+    watermark: Array
+    newest: Array
+    direct_until: Array
+    accepted: Array
+    numbered: Array
+    late_dropped: Array
+    results: Array
+
+    def __len__(self) -> int:
+        return len(self.accepted)
+
+
+@dataclass
+class TupleColumns:
+    """Tuples in order, each with the number of its key, or of the slice that keeps it."""
+
+    codes: Array
+    times: Array
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @staticmethod
+    def none(names: Sequence[str] = ()) -> TupleColumns:
+        return TupleColumns(_NONE, _NONE, {name: objects([]) for name in names})
+
+    def take(self, which: Any) -> TupleColumns:
+        columns = {name: column[which] for name, column in self.columns.items()}
+        return TupleColumns(self.codes[which], self.times[which], columns)
+
+    def select(self, names: Sequence[str]) -> TupleColumns:
+        """With these columns, of nulls where there was none."""
+        nulls = objects([None] * len(self))
+        return replace(self, columns={name: self.columns.get(name, nulls) for name in names})
+
+    @staticmethod
+    def concatenate(parts: Sequence[TupleColumns]) -> TupleColumns:
+        parts = [part for part in parts if len(part)] or list(parts[:1])
+        columns = dict(parts[0].columns)
+        for part in parts[1:]:
+            columns = {name: joined(column, part.columns[name]) for name, column in columns.items()}
+        codes = np.concatenate([part.codes for part in parts])
+        return TupleColumns(codes, join_times([part.times for part in parts]), columns)
+
+
+@dataclass
+class SliceColumns:
+    """The slices of all keys, by key and time: the key's number, the times of the first and last tuples, how many.
+
+    ``partials`` has a column for each aggregate of the query, and ``dtypes`` the types of the columns that it read:
+    timestamps in partials are integers in their units. None: partials are as rows have them. ``kept`` are the tuples
+    of the slices that keep theirs, numbered by place here.
+    """
+
+    codes: Array
+    first: Array
+    last: Array
+    count: Array
+    partials: tuple[PartialColumn, ...]
+    dtypes: tuple[tuple[str, ...] | None, ...]
+    kept: TupleColumns = field(default_factory=TupleColumns.none)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, which: Array | slice) -> SliceColumns:
+        """The slices of a range, or where a mask is True."""
+        codes, first, last, count = (column[which] for column in (self.codes, self.first, self.last, self.count))
+        kept = self._kept(which) if len(self.kept) else self.kept
+        partials = tuple(column[which] for column in self.partials)
+        return SliceColumns(codes, first, last, count, partials, self.dtypes, kept)
+
+    def _kept(self, which: Array | slice) -> TupleColumns:
+        """The tuples that some of the slices keep."""
+        if isinstance(which, slice):
+            begin, end, _ = which.indices(len(self))
+            kept = self.kept.take(slice(*np.searchsorted(self.kept.codes, [begin, end]).tolist()))
+            return replace(kept, codes=kept.codes - begin)
+        kept = self.kept.take(which[self.kept.codes])
+        return replace(kept, codes=(np.cumsum(which) - 1)[kept.codes])
+
+    @staticmethod
+    def concatenate(tables: Sequence[SliceColumns]) -> SliceColumns:
+        """Slices of several tables, of the same aggregates and types, by key; those of a key in the tables' order."""
+        codes = np.concatenate([table.codes for table in tables])
+        order = np.argsort(codes, kind="stable")
+        first, last, count = (
+            join_times([getattr(table, name) for table in tables])[order] for name in ("first", "last", "count")
+        )
+        partials = zip(*(table.partials for table in tables), strict=True)
+        return SliceColumns(
+            codes[order],
+            first,
+            last,
+            count,
+            tuple(PartialColumn.concatenate(columns)[order] for columns in partials),
+            tables[-1].dtypes,
+            _join_kept(tables, order),
+        )
+
+
+def _join_kept(tables: Sequence[SliceColumns], order: Array) -> TupleColumns:
+    begins = np.cumsum([0, *map(len, tables)])
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    kept = TupleColumns.concatenate(
+        [replace(table.kept, codes=table.kept.codes + begin) for table, begin in zip(tables, begins, strict=False)]
+    )
+    if not len(kept):
+        return kept
+    codes = place[kept.codes]
+    return replace(kept, codes=codes).take(np.argsort(codes, kind="stable"))
+
+
+@dataclass
 class LaneState:
     """The state of one lane.
 
-    - ``watermark``: None is before all times; ``newest``: the largest time accepted so far, None if there is none;
-    - ``accepted``: how many tuples were; those in ``pending`` wait, in order of arrival, for the watermark to reach
-      their time, the others are in slices (or have left);
-    - ``settled``: position of the tuple that will be the next to be sliced in order (accepted minus pending);
-    - ``direct_until``: tuples up to this time go straight into their slice, although later ones wait: when they began
-      to wait, slices without tuples were there. None: there is no such time;
-    - ``final``: how many slices at the start of the table can change no more; ``numbered`` is the number of the first
-      slice in the table. Numbers only grow: slices that were merged take new ones (:func:`next_block`).
+    ``pending`` are the tuples that wait, those of a key in the order of arrival, for the watermark to reach their time;
+    ``final`` is how many slices at the start of each key's can change no more, ``advanced`` the watermark that all
+    keys were told of, those to come too. ``buffered``: tuples have to wait.
     """
 
-    watermark: Any
-    newest: Any
-    accepted: int
-    slices: SliceTable
-    pending: list[Tuple]
-    windows: dict[str | None, WindowState]
-    direct_until: Any = None
-    final: int = 0
-    numbered: int = 0
-    late_dropped: int = 0
-    late_corrected: int = 0
-    results: int = 0
+    keys: KeyColumns
+    windows: dict[str | None, WindowColumns]
+    slices: SliceColumns
+    pending: TupleColumns
+    final: Array
+    advanced: Any = None
+    buffered: bool = False
     merges: int = 0
+    late_corrected: int = 0
+
+    @property
+    def by_columns(self) -> bool:
+        """Whether it is a state of the columnar engine, which knows the types of the columns that it has read."""
+        return any(types is not None for types in self.slices.dtypes)
+
+    def let_wait(self, buffered: bool) -> None:
+        """Go on under windows for which tuples wait, or do not: those before the newest never do if they never did."""
+        if buffered and not self.buffered:
+            self.keys = replace(self.keys, direct_until=self.keys.newest)
+        self.buffered = buffered
+
+    def fit(self, windows: Sequence[str | None], values: Sequence[str]) -> None:
+        """Have these windows, and these columns in tuples. A window that is new begins behind the newest tuple."""
+        keys = self.keys
+        low, _ = time_bounds(keys.newest.dtype)
+        new = WindowColumns(keys.newest, np.where(keys.newest == low, 0, keys.accepted).astype(np.int64))
+        self.windows = {name: self.windows.get(name, new) for name in windows}
+        self.pending = self.pending.select(values)
+        self.slices = replace(self.slices, kept=self.slices.kept.select(values))
+
+    def check(self) -> None:
+        """Refuse columns of different lengths, with a ValueError."""
+        keys, slices = len(self.keys), self.slices
+        lengths = [len(getattr(self.keys, column.name)) for column in fields(self.keys)]
+        for window in self.windows.values():
+            columns = (
+                window.since,
+                window.since_count,
+                *(part[0] for part in (window.edges, window.revisions) if part),
+            )
+            lengths += [len(column) for column in columns if column is not None]
+        if set(lengths) != {keys}:
+            raise ValueError("columns of its keys are of different lengths")
+        of_slices: list[Any] = [slices, slices.first, slices.last, slices.count, *slices.partials]
+        if len(set(map(len, of_slices))) > 1:
+            raise ValueError("columns of its slices are of different lengths")
+        for tuples, size in ((self.pending, keys), (slices.kept, len(slices)), (slices, keys)):
+            if len(tuples) and not 0 <= tuples.codes.min() <= tuples.codes.max() < size:
+                raise ValueError("a number of a key or slice is beyond their number")

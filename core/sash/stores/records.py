@@ -19,9 +19,8 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Any
 
+from sash.state.columns import column_parts, read_column
 from sash.state.envelope import StateError, opened, sealed
-from sash.state.parts import _column as column_parts
-from sash.state.parts import _read_column as read_column
 from sash.state.untagged import dumps, loads
 from sash.stores.base import Store, StoreAway, StoreError, page_key
 from sash.values.partial_column import PartialColumn

@@ -15,10 +15,11 @@ from sash.kernels.fallback import PythonAggregate, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
-from sash.values.arrays import OBJECT, as_objects, both, data_of, in_micros, mask_of, to_list
+from sash.state.partial_units import in_units
+from sash.values.arrays import OBJECT, as_objects, both, data_of, mask_of
 from sash.values.partial_column import PartialColumn
 
-__all__ = ["Aggregate", "as_output", "refuse_unfit", "warn_slow"]
+__all__ = ["Aggregate", "as_output", "form_for", "refuse_unfit", "warn_slow"]
 
 Array = np.ndarray[Any, Any]
 DTypes = tuple[np.dtype[Any], ...]
@@ -48,13 +49,13 @@ class Aggregate:
         carries = self.carries or (bool(arrays) and any(map(_has_nulls, _carried(self.aggregation, arrays))))
         if dtypes == self.dtypes and carries == self.carries:
             return self
-        return Aggregate(self.aggregation, _form(self.aggregation, dtypes, carries), dtypes, carries)
+        return Aggregate(self.aggregation, form_for(self.aggregation, dtypes, carries), dtypes, carries)
 
     def taking_over(self, old: Aggregate, partials: Partials) -> tuple[Aggregate, Partials]:
         """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
         if self.form is old.form:
             return self, partials
-        return self.holding(_in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
+        return self.holding(in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
 
     def holding(self, column: PartialColumn) -> tuple[Aggregate, Partials]:
         """Partials of rows, in this form or in the next best that can have them."""
@@ -63,15 +64,10 @@ class Aggregate:
             return self, self.form.from_column(column)
         except NotCompilable as error:
             if self.aggregation.carried and not self.carries:  # there may be nulls among them
-                return replace(self, form=_form(self.aggregation, dtypes, True), carries=True).holding(column)
+                return replace(self, form=form_for(self.aggregation, dtypes, True), carries=True).holding(column)
             dtypes = tuple(OBJECT if dtype.kind in "mM" else dtype for dtype in dtypes)  # as rows have times
             form = PythonAggregate(self.aggregation, dtypes, str(error))
             return replace(self, form=form, dtypes=dtypes), form.from_column(column)
-
-    def to_rows(self, partials: Partials) -> PartialColumn:
-        """Partials as the row engine has them."""
-        dtypes = self.dtypes or ()
-        return _in_units(self.aggregation, self.form.to_column(partials), dtypes, (OBJECT,) * len(dtypes))
 
     @cached_property
     def nothing(self) -> Any:
@@ -92,29 +88,8 @@ def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
     return as_objects(column) if dtype == OBJECT and column.dtype.kind in "mM" else column.astype(dtype, copy=False)
 
 
-def _in_units(aggregation: Aggregation, column: PartialColumn, old: DTypes | None, new: DTypes | None) -> PartialColumn:
-    """Partials with timestamps, held as integers, in the unit of the new columns, or as the objects that they hold."""
-    pairs = list(zip(old or (), new or (), strict=False))
-    changed = any(before.kind in "mM" and before != after for before, after in pairs)
-    if not changed or aggregation.result_column is None:  # then partials hold no values of columns
-        return column
-
-    def converted(value: Any, place: int) -> Any:
-        before, after = pairs[place]
-        if before.kind not in "mM" or before == after:
-            return value
-        moment = np.array([value], np.int64).view(before)
-        return to_list(in_micros(moment))[0] if after.kind not in "mM" else int(moment.astype(after).view(np.int64)[0])
-
-    def partial_of(partial: Any) -> Any:
-        if not isinstance(partial, tuple):
-            return None if partial is None else converted(partial, 0)
-        return tuple([converted(value, place if len(pairs) > 1 else 0) for place, value in enumerate(partial)])
-
-    return PartialColumn.of([partial_of(partial) for partial in column.to_list()])
-
-
-def _form(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
+def form_for(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
+    """The compiled form for columns of these types, or, with the reason, one in Python."""
     try:
         form = ranges_aggregate(aggregation, dtypes, carries)
         none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.blocks import BlockId, Ledger, parted
 from sash.engine.columns.keys import Array, Keys, Marks, bounds
 from sash.engine.columns.lane import ColumnLane
-from sash.engine.columns.lane_states import dumped
-from sash.engine.columns.state_bytes import column_parts, read_column_parts, read_row_parts
 from sash.engine.columns.values import as_in_rows, value_columns
 from sash.engine.planner import LanePlan
 from sash.engine.results import Outcome
@@ -23,9 +20,6 @@ from sash.query.lanes import WatermarkOf
 from sash.state.lane_state import LaneState
 
 __all__ = ["ColumnEngine"]
-
-Parted = tuple[tuple[Any, ...], Ledger, dict[BlockId, bytes], list[BlockId]]
-"""The parts of a lane that are in no block; the blocks that there are, those that are new, and those to delete."""
 
 
 class ColumnEngine:
@@ -83,39 +77,18 @@ class ColumnEngine:
             pending=replace(pending, codes=number[pending.codes]),
         )
 
-    def parts(self) -> tuple[Any, ...]:
-        return column_parts(self.engine._state, self.engine.decisions.buffered)
+    def save(self) -> LaneState:
+        """The state of all keys. O(state)."""
+        return self.engine.save()
 
-    def dump(self) -> list[LaneState]:
-        """The neutral state of each key."""
-        return self.engine.dump()
-
-    def load(self, states: Sequence[LaneState], advanced: Any = None) -> None:
-        """Go on from the keys' states."""
-        self.engine.load(states, advanced)
+    def load(self, saved: LaneState) -> None:
+        """Go on from a state, of this engine or of the one for rows. O(state)."""
+        self.engine.load(saved)
 
     @property
     def forms(self) -> dict[str, Any]:
         """The form of each aggregate: whether it is compiled, and if not, why."""
         return self.engine.forms
-
-    def parted(self, serials: Array, known: Ledger, trusted: bool) -> Parted:
-        state, decisions = self.engine._state, self.engine.decisions
-        in_order, order = decisions.in_order or decisions.buffered, self._planned.lane.order or ""
-        return parted(state, serials[: self.engine.keys], in_order, decisions.buffered, order, known, trusted)
-
-    def read(self, written: tuple[Any, ...]) -> None:
-        query, lane, buffered = self._query, self._planned.lane, self.engine.decisions.buffered
-        if written[0] == "rows":
-            states, advanced = read_row_parts(written, query, lane, buffered)
-            self.engine.load(states, advanced)
-            return
-        state = read_column_parts(written, query, lane, buffered)
-        if len(state.pending) and not buffered:  # windows that made rows wait are gone
-            states = dumped(state, query, True)
-            self.engine.load(states, state.advanced)
-        else:
-            self.engine._state = state
 
     def mark(self) -> Any:
         return self.engine.mark()

@@ -11,11 +11,12 @@ not been: the state is one object, replaced at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from sash.engine.columns import lane_states
 from sash.engine.columns.aggregates import refuse_unfit, warn_slow
 from sash.engine.columns.batch import (
     Results,
@@ -29,7 +30,6 @@ from sash.engine.columns.batch import (
     stream_watermark,
 )
 from sash.engine.columns.keys import Array, altered, bounds, constant
-from sash.engine.columns.lane_states import dumped, empty_state, loaded
 from sash.engine.columns.moment import Moment
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.state import Pending, State
@@ -62,7 +62,7 @@ class ColumnLane:
         self._streams = watermark_of == "stream" and lane.order is not None
         self._columns = query.values
         self._warned = False
-        self._state = grown(empty_state(query, lane), keys)
+        self._state = grown(lane_states.empty_state(query, lane), keys)
 
     @property
     def keys(self) -> int:
@@ -170,9 +170,10 @@ class ColumnLane:
         state = self._state
         return state.rules.next_end(state.table, state.keys, state.pending.times)
 
-    def dump(self) -> list[LaneState]:
-        """The neutral state of each key."""
-        return dumped(self._state, self.query, self.decisions.in_order or self.decisions.buffered)
+    def save(self) -> LaneState:
+        """The neutral state. O(slices)."""
+        decisions = self.decisions
+        return lane_states.save(self._state, decisions.in_order or decisions.buffered, decisions.buffered)
 
     def mark(self) -> Any:
         """What :meth:`undo` needs to take back the call that begins now. O(1): the state is never changed."""
@@ -182,12 +183,10 @@ class ColumnLane:
         """Be as when ``mark`` was made."""
         self._state, self.dropped = mark
 
-    def load(self, states: Sequence[LaneState], advanced: Any = None) -> None:
-        """Go on from the keys' states, of this engine or of the one for rows.
-
-        ``advanced`` is the watermark that keys to come have been told of, as the property has it.
-        """
-        state = altered(loaded(states, self.query, self.lane), advanced=advanced)
+    def load(self, saved: LaneState) -> None:
+        """Go on from a state, of this engine or of the one for rows."""
+        saved.let_wait(self.decisions.buffered)
+        state = lane_states.load(saved, self.query, self.lane)
         waiting = state.pending
         if len(waiting) and not self.decisions.buffered:  # windows that made rows wait are gone
             settled = state.keys.settled + counted(waiting.codes, len(state.keys))

@@ -22,6 +22,7 @@ from sash.engine.rows.lane import RowLane
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import WatermarkOf
+from sash.state.key_states import gather, scatter
 from sash.state.lane_state import LaneState
 
 __all__ = ["RowEngine"]
@@ -207,43 +208,26 @@ class RowEngine:
 
     # state
 
-    def dump(self) -> list[LaneState]:
-        """The neutral state of each key."""
-        return [lane.dump() for lane in self.lanes]
+    def save(self) -> LaneState:
+        """The state of all keys. O(state)."""
+        query, buffered = self._query, self._planned.decisions.buffered
+        states = [lane.dump() for lane in self.lanes]
+        return gather(states, len(query.aggregates), query.values, self.lane.names, self.advanced, buffered)
 
-    def load(self, states: Sequence[LaneState], advanced: Any = None, restored: bool = False) -> None:
-        """Go on from the keys' states. ``restored``: from saved ones, so windows may be new."""
-        self.advanced, self.lanes, self._timers = advanced, [], None
-        for state in states:
-            lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
+    def load(self, saved: LaneState) -> None:
+        """Go on from a state, of this engine or of the columnar one. O(state)."""
+        query = self._query
+        saved.let_wait(self._planned.decisions.buffered)
+        self.advanced, self.lanes, self._timers = saved.advanced, [], None
+        for state in scatter(saved, list(query.aggregates.values()), query.values):
+            lane = RowLane(query, self.lane, self._planned.decisions, self._planned.store, self._moves)
             lane.load(state)
-            if restored:
-                lane.begin_slice()
             self.lanes.append(lane)
 
-    def parts(self) -> tuple[Any, ...]:
-        from sash.engine.columns.state_bytes import row_parts
-
-        return row_parts(self.dump(), self._query.values, self.advanced, self._planned.decisions.buffered)
-
-    def parted(self, serials: Array, known: Any, trusted: bool) -> Any:
-        from sash.engine.columns.blocks import Ledger
-
-        order = self.lane.order or ""
-        deleted = [(order, serial, block) for _, serial, block in known.without(Ledger.none())]
-        return self.parts(), Ledger.none(), {}, deleted
-
-    def read(self, written: tuple[Any, ...]) -> None:
-        from sash.engine.columns.lane_states import dumped
-        from sash.engine.columns.state_bytes import read_column_parts, read_row_parts
-
-        buffered = self._planned.decisions.buffered
-        if written[0] == "rows":
-            states, advanced = read_row_parts(written, self._query, self.lane, buffered)
-        else:
-            state = read_column_parts(written, self._query, self.lane, buffered)
-            states, advanced = dumped(state, self._query, False), state.advanced
-        self.load(states, advanced, restored=True)
+    def begin_slices(self) -> None:
+        """Let the next tuple of each key begin a slice: windows may have come that do not know those before."""
+        for lane in self.lanes:
+            lane.begin_slice()
 
     def metrics(self) -> Mapping[str, int]:
         """What it has done and what it holds."""

@@ -25,7 +25,8 @@ from sash.engine.rows.watches.all import Watches
 from sash.engine.rows.watches.base import Closing, Result
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.state.lane_state import LaneState, WindowState, next_block
+from sash.state.key_states import KeyState
+from sash.state.lane_state import WindowState, next_block
 
 __all__ = ["Result", "RowLane"]
 
@@ -335,18 +336,18 @@ class RowLane:
 
     # state
 
-    def dump(self) -> LaneState:
+    def dump(self) -> KeyState:
         """The state, of which all else is derived."""
         self._save_edges()
         slicer = self.slicer
         horizon = None if self.watermark is None else self.watermark - self.lane.lateness
-        return LaneState(
+        return KeyState(
             self.watermark,
             slicer.newest,
             slicer.accepted,
-            rowstate.table_of(slicer.slices, self.bundle),
+            rowstate.slice_states(slicer.slices, self.bundle),
             rowstate.waiting(slicer),
-            rowstate.windows_of(self._states, self.lane.names),
+            rowstate.copy_windows(self._states, self.lane.names),
             slicer.direct_until,
             slicer.final(self.watermark, horizon),
             self._numbered,
@@ -360,13 +361,13 @@ class RowLane:
         for watch in self.watches.edged:
             watch.state.edges = list(watch.edges)
 
-    def load(self, state: LaneState) -> None:
+    def load(self, state: KeyState) -> None:
         """Go on from a state."""
         self.watermark = state.watermark
         self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
         self.results, self.bundle.merging.merges = state.results, state.merges
         self._numbered = state.numbered
-        self._states = rowstate.windows_of(state.windows, self.lane.names)
+        self._states = rowstate.copy_windows(state.windows, self.lane.names)
         slicer = self.slicer
         rowstate.fill(slicer, state, self.bundle)
         pieces = slicer.slices.all

@@ -1,0 +1,197 @@
+"""The state of a lane key by key, as the row engine has it, to and from columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.base import Aggregation
+from sash.state.lane_state import (
+    KeyColumns,
+    LaneState,
+    SliceColumns,
+    Tuple,
+    TupleColumns,
+    WindowColumns,
+    WindowState,
+    exact_column,
+    time_column,
+    time_list,
+)
+from sash.state.partial_units import in_units
+from sash.values.arrays import Array, in_micros, to_list
+from sash.values.partial_column import PartialColumn
+
+__all__ = ["KeyState", "SliceState", "gather", "scatter"]
+
+
+@dataclass(slots=True)
+class SliceState:
+    """One slice: a partial for each aggregate; ``tuples`` is None if they are not kept."""
+
+    first: Any
+    last: Any
+    count: int
+    partials: tuple[Any, ...]
+    tuples: list[Tuple] | None = None
+
+
+@dataclass
+class KeyState:
+    """What a lane knows of one key; the fields are those of :class:`LaneState` and of its columns."""
+
+    watermark: Any
+    newest: Any
+    accepted: int
+    slices: list[SliceState]
+    pending: list[Tuple]
+    windows: dict[str | None, WindowState]
+    direct_until: Any = None
+    final: int = 0
+    numbered: int = 0
+    late_dropped: int = 0
+    late_corrected: int = 0
+    results: int = 0
+    merges: int = 0
+
+
+def gather(
+    states: Sequence[KeyState],
+    aggregates: int,
+    values: Sequence[str],
+    windows: Sequence[str | None],
+    advanced: Any = None,
+    buffered: bool = False,
+) -> LaneState:
+    """The state of a lane from those of its keys. O(slices and tuples)."""
+    times = ("watermark", "newest", "direct_until")
+    numbers = ("accepted", "numbered", "late_dropped", "results")
+    return LaneState(
+        KeyColumns(
+            **{name: time_column([getattr(state, name) for state in states]) for name in times},
+            **{name: _numbers([getattr(state, name) for state in states]) for name in numbers},
+        ),
+        {name: _window_columns([state.windows[name] for state in states]) for name in windows},
+        _slice_columns(states, aggregates, values),
+        _tuple_columns([state.pending for state in states], values),
+        _numbers([state.final for state in states]),
+        advanced,
+        buffered,
+        sum(state.merges for state in states),
+        sum(state.late_corrected for state in states),
+    )
+
+
+def scatter(lane: LaneState, aggregates: Sequence[Aggregation], values: Sequence[str]) -> list[KeyState]:
+    """The states of a lane's keys. What is counted for all of them together is the first one's."""
+    keys, slices = lane.keys, lane.slices
+    times = zip(*map(time_list, (keys.watermark, keys.newest, keys.direct_until)), strict=True)
+    numbers = (keys.accepted, lane.final, keys.numbered, keys.late_dropped, keys.results)
+    rows = _slice_states(slices, aggregates, values)
+    bounds = np.searchsorted(slices.codes, np.arange(len(keys) + 1)).tolist()
+    pending = _tuple_lists(lane.pending, values, len(keys))
+    windows = {name: _window_states(columns, len(keys)) for name, columns in lane.windows.items()}
+    states = []
+    for key, ((watermark, newest, direct_until), *counts) in enumerate(
+        zip(times, *(column.tolist() for column in numbers), strict=True)
+    ):
+        accepted, final, numbered, dropped, results = counts
+        own = {name: of_keys[key] for name, of_keys in windows.items()}
+        mine = rows[bounds[key] : bounds[key + 1]]
+        first = (lane.late_corrected, results, lane.merges) if key == 0 else (0, results, 0)
+        states.append(
+            KeyState(
+                watermark, newest, accepted, mine, pending[key], own, direct_until, final, numbered, dropped, *first
+            )
+        )
+    return states
+
+
+def _numbers(values: Sequence[int]) -> Array:
+    return np.array(values, np.int64)
+
+
+def _slice_columns(states: Sequence[KeyState], aggregates: int, values: Sequence[str]) -> SliceColumns:
+    rows = [row for state in states for row in state.slices]
+    return SliceColumns(
+        np.repeat(np.arange(len(states)), [len(state.slices) for state in states]),
+        time_column([row.first for row in rows]),
+        time_column([row.last for row in rows]),
+        _numbers([row.count for row in rows]),
+        tuple(PartialColumn.of([row.partials[i] for row in rows]) for i in range(aggregates)),
+        (None,) * aggregates,
+        _tuple_columns([row.tuples or () for row in rows], values),
+    )
+
+
+def _slice_states(slices: SliceColumns, aggregates: Sequence[Aggregation], values: Sequence[str]) -> list[SliceState]:
+    columns = [
+        in_units(aggregation, column, dtypes, dtypes and ["O"] * len(dtypes)).to_list()
+        for aggregation, column, dtypes in zip(aggregates, slices.partials, slices.dtypes, strict=True)
+    ]
+    partials = zip(*columns, strict=True) if columns else [()] * len(slices)
+    kept: Any = [None] * len(slices)
+    if len(slices.kept):
+        kept = [tuples or None for tuples in _tuple_lists(slices.kept, values, len(slices))]
+    times = (time_list(slices.first), time_list(slices.last), slices.count.tolist())
+    return list(map(SliceState, *times, partials, kept))
+
+
+def _tuple_columns(lists: Sequence[Sequence[Tuple]], values: Sequence[str]) -> TupleColumns:
+    tuples = list(chain.from_iterable(lists))
+    if not tuples:
+        return TupleColumns.none(values)
+    codes = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+    columns = {name: exact_column([row[i] for _, row in tuples]) for i, name in enumerate(values)}
+    return TupleColumns(codes, time_column([time for time, _ in tuples]), columns)
+
+
+def _tuple_lists(tuples: TupleColumns, values: Sequence[str], size: int) -> list[list[Tuple]]:
+    """The tuples of each of so many keys or slices."""
+    tuples = tuples.take(np.argsort(tuples.codes, kind="stable"))
+    columns = [to_list(in_micros(tuples.columns[name])) for name in values] if len(tuples) else []
+    rows = zip(*columns, strict=True) if columns else [()] * len(tuples)
+    whole = list(zip(time_list(tuples.times), rows, strict=True))
+    bounds = np.searchsorted(tuples.codes, np.arange(size + 1)).tolist()
+    return [whole[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _window_columns(windows: Sequence[WindowState]) -> WindowColumns:
+    since = count = edges = revisions = None
+    if any(window.since is not None or window.since_count for window in windows):
+        since = time_column([window.since for window in windows])
+        count = _numbers([window.since_count for window in windows])
+    if any(window.edges for window in windows):
+        sizes = _numbers([len(window.edges) for window in windows])
+        edges = sizes, time_column([edge for window in windows for edge in window.edges])
+    if any(window.revisions for window in windows):
+        entries = [(*extent, number) for window in windows for extent, number in window.revisions.items()]
+        starts, ends, numbers = zip(*entries, strict=True)
+        sizes = _numbers([len(window.revisions) for window in windows])
+        revisions = sizes, time_column(starts), time_column(ends), _numbers(numbers)
+    return WindowColumns(since, count, edges, revisions)
+
+
+def _window_states(columns: WindowColumns, keys: int) -> list[WindowState]:
+    since = [None] * keys if columns.since is None else time_list(columns.since)
+    count = [0] * keys if columns.since_count is None else columns.since_count.tolist()
+    edges = _lists(columns.edges, keys)
+    revisions = [
+        {(start, end): number for start, end, number in own} for own in _lists(columns.revisions, keys, several=True)
+    ]
+    return list(map(WindowState, since, count, edges, revisions))
+
+
+def _lists(flat: Any, keys: int, several: bool = False) -> list[list[Any]]:
+    """The entries of each key, of which columns have how many there are before all of them."""
+    if flat is None:
+        return [[] for _ in range(keys)]
+    sizes, *columns = flat
+    lists = [time_list(column) for column in columns]
+    entries = list(zip(*lists, strict=True)) if several else lists[0]
+    bounds = [0, *accumulate(sizes.tolist())]
+    return [entries[begin:end] for begin, end in pairwise(bounds)]

@@ -1,0 +1,233 @@
+"""Writes and reads the state of an operator as bytes: the only place that does, for any number of keys and lanes.
+
+A header has all that is not in blocks (:mod:`sash.state.blocks`); a whole snapshot is a header of which nothing is.
+docs/state.md is the format, byte by byte. States of version 1 are read too (:mod:`sash.state.v1`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sash.query import Query
+from sash.state import v1
+from sash.state.blocks import BlockId, Ledger, read_blocks, take_blocks
+from sash.state.columns import (
+    constant_or_packed,
+    pack,
+    read_constant,
+    read_slices,
+    read_tuples,
+    slice_parts,
+    tuple_parts,
+    unpack,
+)
+from sash.state.envelope import HEADER, WHOLE, StateError, open_envelope, sealed
+from sash.state.fingerprint import Fingerprint, compatible, fingerprint
+from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
+from sash.state.untagged import dumps, loads
+from sash.values.arrays import Array
+
+__all__ = ["Changes", "Contents", "check", "read", "read_parts", "write", "write_parts"]
+
+
+class Changes(NamedTuple):
+    """What to write of a state and what to delete since it was last saved: the header is always new."""
+
+    header: bytes
+    written: dict[BlockId, bytes]
+    deleted: list[BlockId]
+
+
+@dataclass
+class Contents:
+    """What a state holds. Lanes are by the column that orders them, "" for the order of arrival.
+
+    ``keys`` is what is written of a :class:`~sash.frames.key_table.KeyTable`; ``extra`` is what else the operator
+    knows. ``serials`` are numbers of the keys that stay when others are forgotten, rising; ``blocks`` are those that
+    are written already, by lane.
+    """
+
+    extra: dict[str, Any]
+    keys: Any
+    lanes: dict[str, LaneState]
+    serials: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    blocks: dict[str, Ledger] = field(default_factory=dict)
+
+
+def write(query: Query, contents: Contents, trusted: bool = False) -> bytes:
+    """A whole snapshot. O(state), not O(keys) in Python.
+
+    ``trusted`` allows objects of users' own types, by cloudpickle: inside an engine's state, nowhere else.
+    """
+    lanes = [(order, *_lane_parts(lane, lane.slices), None) for order, lane in contents.lanes.items()]
+    return _sealed(WHOLE, query, contents, lanes, trusted)
+
+
+def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tuple[Changes, Array, dict[str, Ledger]]:
+    """What to write and delete since ``contents.blocks`` were written; the serial numbers and the blocks from now on.
+
+    A key that has no serial number yet gets one. What is written is O(new slices + keys), not O(state).
+    """
+    known, serials = contents.blocks, _more_serials(contents)
+    ledgers, lanes = {}, []
+    written: dict[BlockId, bytes] = {}
+    deleted: list[BlockId] = []
+    for order, lane in contents.lanes.items():
+        ledger = ledgers[order] = Ledger.of(lane, serials[: len(lane.keys)])
+        rest, new = take_blocks(lane, order, ledger, known.get(order, Ledger.none()), trusted)
+        lanes.append((order, *_lane_parts(lane, rest), ledger.parts()))
+        written |= new
+    for order, old in known.items():
+        gone = old.without(ledgers.get(order, Ledger.none()))
+        deleted += [(order, serial, block) for _, serial, block in gone]
+    header = _sealed(HEADER, query, contents, [serials, *lanes], trusted)
+    return Changes(header, written, deleted), serials, ledgers
+
+
+def _more_serials(contents: Contents) -> Array:
+    serials, keys = contents.serials, contents.keys[0]
+    behind = serials[-1] + 1 if len(serials) else 0
+    return np.concatenate([serials, np.arange(behind, behind + keys - len(serials))])
+
+
+def _sealed(kind: int, query: Query, contents: Contents, more: list[Any], trusted: bool) -> bytes:
+    sections = [contents.extra, contents.keys, *more]
+    return sealed(kind, [fingerprint(query), *(dumps(section, trusted) for section in sections)])
+
+
+def read(query: Query, blob: bytes, trusted: bool = False) -> Contents:
+    """The contents of a whole snapshot, for a query that may have other windows. O(state).
+
+    A window that the query no longer has is left out, one that it did not have begins behind the newest tuple. A lane
+    of which no window is left is left out too.
+    """
+    return _read(query, blob, (WHOLE, v1.KEYED), {}, trusted)
+
+
+def read_parts(query: Query, header: bytes, blocks: Mapping[BlockId, bytes], trusted: bool = False) -> Contents:
+    """The same of a header and the blocks that belong to it."""
+    return _read(query, header, (HEADER, v1.KEYED_HEADER), blocks, trusted)
+
+
+def check(query: Query, header: bytes) -> None:
+    """Refuse, with the reason, a header that :func:`read_parts` would refuse for this query."""
+    _open(query, header, (HEADER, v1.KEYED_HEADER))
+
+
+def _open(query: Query, blob: bytes, kinds: tuple[int, int]) -> tuple[int, int, list[bytes]]:
+    """The version, kind and sections of a state, if it is of a query that this one can go on from."""
+    version, kind, sections = open_envelope(blob)
+    if kind not in (kinds if version == 1 else kinds[:1]) or not sections or version < 1:
+        raise StateError(
+            "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
+        )
+    try:
+        reason = compatible(v1.fingerprint_of(kind, sections) if version == 1 else sections[0], fingerprint(query))
+    except ValueError as error:
+        raise StateError(f"the saved state is damaged: {error}") from error
+    if reason is not None:
+        raise StateError(f"the saved state is of another query: {reason}")
+    return version, kind, sections
+
+
+def _read(
+    query: Query, blob: bytes, kinds: tuple[int, int], blocks: Mapping[BlockId, bytes], trusted: bool
+) -> Contents:
+    version, kind, sections = _open(query, blob, kinds)
+    try:
+        contents = (
+            _contents(kind, sections, trusted) if version > 1 else _contents_of_v1(kind, sections, blocks, trusted)
+        )
+        names = Fingerprint.from_bytes(fingerprint(query))
+        contents.lanes = {order: lane for order, lane in contents.lanes.items() if order in names.lanes}
+        for order, lane in contents.lanes.items():
+            lane.check()
+            if order in contents.blocks:
+                ledger, aggregates = contents.blocks[order], list(query.aggregates.values())
+                lane.slices = read_blocks(lane, order, ledger, blocks, aggregates, trusted)
+                lane.check()
+            lane.fit([name for name, (of, _) in names.windows.items() if of == order], query.values)
+        return contents
+    except StateError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StateError(f"the saved state cannot be read: {error}") from error
+
+
+def _contents(kind: int, sections: list[bytes], trusted: bool) -> Contents:
+    extra, keys, *rest = [loads(section, trusted) for section in sections[1:]]
+    contents, most = Contents(dict(extra), keys, {}), max(1, _key_count(keys))
+    if kind == HEADER:
+        contents.serials, *rest = rest
+    for order, *parts, ledger in rest:
+        contents.lanes[order] = lane = _read_lane(parts, most)
+        if kind == HEADER:
+            contents.blocks[order] = Ledger.read(ledger, contents.serials[: len(lane.keys)])
+    return contents
+
+
+def _key_count(keys: Any) -> int:
+    """How many keys there are, as all of their columns have it."""
+    size, columns = keys
+    if any(len(data) != size for data, _ in columns.values()) or not 0 <= size <= (size if columns else 1):
+        raise StateError("the saved state is damaged: the columns of its keys are of different lengths")
+    return int(size)
+
+
+def _contents_of_v1(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted: bool) -> Contents:
+    extra, keys, lanes, ledgers = v1.read(kind, sections, blocks, trusted)
+    serials = extra.get("serials", np.zeros(0, np.int64))
+    return Contents(extra, keys, lanes, serials, {order: Ledger(*own) for order, own in ledgers.items()})
+
+
+# a lane
+
+
+def _lane_parts(lane: LaneState, slices: SliceColumns) -> tuple[Any, ...]:
+    """What is written of a lane, of whose slices some are in blocks."""
+    size = len(lane.keys)
+    return (
+        (size, lane.advanced, lane.buffered, lane.merges, lane.late_corrected),
+        tuple(constant_or_packed(getattr(lane.keys, column.name)) for column in fields(KeyColumns)),
+        {name: _window_parts(window) for name, window in lane.windows.items()},
+        slice_parts(slices, np.bincount(slices.codes, minlength=size)),
+        tuple_parts(lane.pending),
+    )
+
+
+def _read_lane(written: list[Any], most: int) -> LaneState:
+    """The lane that :func:`_lane_parts` was given, of at most so many keys."""
+    (size, advanced, buffered, merges, corrected), columns, windows, slices, pending = written
+    if not 0 <= size <= most:
+        raise StateError("the saved state is damaged: a lane has more keys than there are")
+    return LaneState(
+        KeyColumns(*(read_constant(column, size) for column in columns)),
+        {name: _read_window(window, size) for name, window in windows.items()},
+        read_slices(slices, size),
+        read_tuples(pending),
+        np.zeros(size, np.int64),
+        advanced,
+        buffered,
+        merges,
+        corrected,
+    )
+
+
+def _window_parts(window: WindowColumns) -> Any:
+    columns, flats = (window.since, window.since_count), (window.edges, window.revisions)
+    parts = [None if column is None else constant_or_packed(column) for column in columns]
+    parts += [None if flat is None else (constant_or_packed(flat[0]), *map(pack, flat[1:])) for flat in flats]
+    return None if all(part is None for part in parts) else parts
+
+
+def _read_window(written: Any, size: int) -> WindowColumns:
+    if written is None:
+        return WindowColumns()
+    columns = (None if column is None else read_constant(column, size) for column in written[:2])
+    flats = (None if flat is None else (read_constant(flat[0], size), *map(unpack, flat[1:])) for flat in written[2:])
+    parts: list[Any] = [*columns, *flats]
+    return WindowColumns(*parts)
