@@ -259,7 +259,8 @@ def _lift_log(value: Any) -> Partial:
     if value == 0:
         return (1, 0.0, 0.0, 0, 1, 0)
     if value > 0:
-        log = math.log(value**1)  # only numbers have powers: times are refused
+        value**1  # only numbers have powers: times are refused
+        log = math.log(value)  # not of the power, which compiled code has as a signed number
         return (1, log, 0.0, 0, 0, 0) if log != math.inf else (1, 0.0, 0.0, 1, 0, 0)
     return (1, 0.0, 0.0, 0, 0, 1)
 

@@ -1,7 +1,8 @@
 """Text of kernels to modules, which for built-in aggregations are files that stay.
 
 These are in the user's cache folder and are compiled with Numba's cache on, so that another process loads them in
-milliseconds. The name of a file tells its content, so it is never out of date.
+milliseconds. The name of a file tells its content and the code of all functions that it calls, so it is never out of
+date: another version of Sash does not run what an older one compiled.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -44,7 +45,8 @@ def module_of(functions: Mapping[str, Callable[..., Any]], text: str) -> ModuleT
         lines += [f"from {function.__module__} import {function.__name__} as _{name}"] if own else []
         lines += [f"{name} = jitted(_{name})"]
     source = "\n".join([*lines, text])
-    digest = hashlib.blake2b(f"{numba.__version__} {source}".encode(), digest_size=10).hexdigest()
+    code = [_code(function.__code__, function.__globals__, set()) for function in functions.values() if own]
+    digest = hashlib.blake2b(f"{numba.__version__} {source} {code}".encode(), digest_size=10).hexdigest()
     title = f"sash_kernel_{digest}"
     if own:
         return _from_file(title, source)
@@ -52,6 +54,18 @@ def module_of(functions: Mapping[str, Callable[..., Any]], text: str) -> ModuleT
     vars(module).update({f"_{name}": function for name, function in functions.items()})
     exec(compile(source, f"<{title}>", "exec"), vars(module))
     return module
+
+
+def _code(code: CodeType, names: Mapping[str, Any], seen: set[CodeType]) -> list[Any]:
+    """What a function does, and the functions of Sash that it calls, wherever they are written."""
+    if code in seen:
+        return []
+    seen.add(code)
+    constants = [_code(value, names, seen) if isinstance(value, CodeType) else value for value in code.co_consts[1:]]
+    called = [names[name] for name in code.co_names if isinstance(names.get(name), FunctionType)]
+    nested = [_code(function.__code__, function.__globals__, seen) for function in called if is_builtin([function])]
+    plain = {name: names[name] for name in code.co_names if isinstance(names.get(name), int | float | str | tuple)}
+    return [code.co_code.hex(), code.co_names, constants, plain, nested]
 
 
 @lru_cache(maxsize=256)
