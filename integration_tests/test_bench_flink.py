@@ -57,7 +57,7 @@ def test_jobs_take_turns_and_end(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "sash_experiments", "bench", "flink", *options, only]
     command += [f"--out={out}", f"--readme={page}"]
     done = subprocess.run(
-        command, check=False, capture_output=True, text=True, timeout=280, env=os.environ | {"TMPDIR": str(tmp_path)}
+        command, check=False, capture_output=True, text=True, timeout=500, env=os.environ | {"TMPDIR": str(tmp_path)}
     )
     assert done.returncode == 0, done.stderr
     with out.open(newline="") as file:

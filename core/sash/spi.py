@@ -22,8 +22,8 @@ Workers
     ``lcs``.
 Users
     :func:`near` suggests the name that a user may have meant. On the command line an engine is a function of a
-    :class:`Job`, whose :class:`Source` are files, :func:`in_micros` if that is all the engine's times can hold; it
-    raises :class:`DataError`, with the :func:`root_cause` of an engine's error, and :class:`UsageError`.
+    :class:`Job`; its files are read :func:`in_micros` if the engine's times hold no more; it raises
+    :class:`DataError`, with the :func:`root_cause` of an engine's error, and :class:`UsageError`.
 
 The command line is imported when it is first used, since workers do without it.
 
@@ -47,7 +47,7 @@ from sash.runtime.result_columns import Column, EngineTypes, result_columns
 from sash.runtime.sorted_batches import SortedBatches, gathered
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
-from sash.state.untagged import dumps
+from sash.state.values import dumps
 from sash.values.allocator import keep_freed_memory
 from sash.values.durations import nanoseconds
 from sash.values.milliseconds import FARTHEST, milliseconds, moment
@@ -56,7 +56,7 @@ from sash.values.timestamps import STEPS
 if TYPE_CHECKING:
     from sash.cli.engines import Job
     from sash.cli.errors import DataError, UsageError, root_cause
-    from sash.cli.files import Source, in_micros
+    from sash.cli.files import in_micros
 
 __all__ = [
     "FARTHEST",
@@ -74,7 +74,6 @@ __all__ = [
     "Outcomes",
     "QueryImportError",
     "SortedBatches",
-    "Source",
     "UsageError",
     "bound_column",
     "dumps",
@@ -96,7 +95,6 @@ __all__ = [
 _COMMAND_LINE = {
     "DataError": "sash.cli.errors",
     "Job": "sash.cli.engines",
-    "Source": "sash.cli.files",
     "UsageError": "sash.cli.errors",
     "in_micros": "sash.cli.files",
     "root_cause": "sash.cli.errors",

@@ -27,8 +27,7 @@ from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.key_states import KeyState, SliceState, gather, scatter
 from sash.state.lane_state import BLOCK, LaneState, WindowState
 from sash.state.snapshot import Contents, read, read_parts, write, write_parts
-from sash.state.tagged import NotTagged
-from sash.state.untagged import dumps, loads
+from sash.state.values import NotTagged, dumps, loads
 
 QUERY = sash.Query(
     windows={"hour": sash.sliding("1h", "1s"), "visit": sash.session("30s")},

@@ -16,6 +16,8 @@ import pytest
 
 import sash
 from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyOperator
+from sash.state.envelope import StateError
 from sash.testing import evaluate
 from state_v1.cases import KEYED, OPERATOR, Case, Row, run
 
@@ -148,6 +150,17 @@ def test_blocks_of_version_1_stay_under_a_header_of_version_2(version: str, path
         own = {block: content for block, content in (own | written).items() if block not in deleted}
         op = KeyedOperator.restore_parts(case.query, header, own, own_watermark="key", trusted=True)
     assert in_any_order(results) == expected_by_key(name)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_state_of_one_key_is_not_that_of_all(version: str) -> None:
+    """Version 0.1 ran one key an operator, whatever the query's key: engines that keep keys apart go on from that."""
+    case, blob = OPERATOR["waiting"], files(version)["operator/waiting/0/whole"]
+    query = case.query.using(key="name")
+    op = KeyOperator.restore(query, blob)
+    assert in_any_order(run(op, [*case.events[case.cut :], ("close",)], 0)) == expected("waiting")
+    with pytest.raises(StateError, match="its key is \\[\\], that of the query is \\['name'\\]"):
+        sash.Operator.restore(query, blob)
 
 
 def test_states_are_there() -> None:

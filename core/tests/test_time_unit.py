@@ -23,7 +23,7 @@ from sash.runtime.keyed import KeyedOperator
 from sash.runtime.window_bounds import bound_kind, check_order
 from sash.state.envelope import StateError
 from sash.state.fingerprint import fingerprint
-from sash.state.untagged import loads
+from sash.state.values import loads
 from sash.testing import evaluate
 
 STEPS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}

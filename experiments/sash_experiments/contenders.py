@@ -10,11 +10,56 @@ from typing import Any
 
 import sash
 from sash import Aggregation
-from sash.aggregators import FIFO, PBA, SBA
+from sash.aggregators import FIFO, PBA, SBA, FiBA
 from sash_experiments.benchmark import Case, Contender, check
-from sash_experiments.slides import Slide, boundary, fiba, fifo
+from sash_experiments.timing import Slide
 
 __all__ = ["ALGORITHMS", "RECALC_MOST", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
+
+
+def fifo(algorithm: type[Any], aggregation: Aggregation, values: list[Any]) -> Slide:
+    """Evict, insert, query, in a window that is filled with ``values``."""
+    window = algorithm(aggregation)
+    window.insert_many(values)
+    window.query()
+    evict, insert, query = window.evict, window.insert, window.query
+
+    def slide(value: Any) -> Any:
+        evict()
+        insert(value)
+        return query()
+
+    return slide
+
+
+def fiba(aggregation: Aggregation, values: list[Any]) -> Slide:
+    """FiBA, whose values have times."""
+    window = FiBA(aggregation)
+    window.insert_many_at(enumerate(values))
+    window.query()
+    clock = len(values)
+
+    def slide(value: Any) -> Any:
+        nonlocal clock
+        window.evict()
+        window.insert_at(clock, value)
+        clock += 1
+        return window.query()
+
+    return slide
+
+
+def boundary(make: Callable[[], SBA], values: list[Any]) -> Slide:
+    """SBA and PBA, which evict by themselves."""
+    window = make()
+    window.insert_many(values)
+    insert, query = window.insert, window.query
+
+    def slide(value: Any) -> Any:
+        return query() if insert(value) else None
+
+    return slide
+
 
 ALGORITHMS: dict[str, Callable[[Aggregation, int, list[Any]], Slide]] = {
     **{kind.__name__: lambda aggregation, n, values, kind=kind: fifo(kind, aggregation, values) for kind in FIFO},  # type: ignore[misc]

@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from itertools import cycle, islice
 from typing import Any
 
-from sash_experiments.slides import Slide
+__all__ = ["Slide", "collector_off", "latencies", "mean_seconds", "microseconds", "per_second", "spikes", "summary"]
 
-__all__ = ["collector_off", "latencies", "mean_seconds", "microseconds", "per_second", "spikes", "summary"]
-
+Slide = Callable[[Any], Any]
+"""A merging algorithm as a function of one value: what a window of fixed size does when the value comes."""
 _GLANCE = 64
 """Slides between two looks at the clock, where only the mean is wanted."""
 

@@ -21,7 +21,7 @@ CORE = ROOT / "core" / "sash"
 ADAPTERS = (ROOT / "flink_adapter" / "sash_flink", ROOT / "spark_adapter" / "sash_spark")
 LAYERS = (
     "values", "aggregations", "aggregators", "windows", "query", "frames", "kernels", "state", "engine", "runtime",
-    "stores", "testing", "generators", "cli",
+    "stores", "testing", "cli",
 )  # fmt: skip
 """The folders of the core, from the bottom to the top."""
 
@@ -35,16 +35,12 @@ TABLE: dict[str, set[str]] = {
     "sash.cli": _ALL - {"sash.spi"},
     "sash": _CORE - {"sash.cli"},
     "sash.spi": _CORE,
-    "sash.demo": _ALL | {"sash.generate", "sash.sparkline"},
-    "sash.generate": {"sash.generators"},
-    "sash.generators": {"sash.generate"},
     "sash_flink": {"sash", "sash.spi", *_FLINK},
     "sash_spark": {"sash", "sash.spi", *_SPARK},
-    "core/tests": {*_ALL, "sash.generate", "sash_experiments"},
+    "core/tests": {*_ALL, "sash_experiments"},
     "flink_adapter/tests": {*_TESTS, "sash_flink", *_FLINK},
-    "spark_adapter/tests": {*_TESTS, "sash_spark", *_SPARK},
-    "sash_experiments": _ALL,
-    "experiments": {*_ALL, "sash_experiments", "sash_flink", "sash_spark", *_FLINK, *_SPARK},
+    "spark_adapter/tests": {*_TESTS, "sash_spark", "sash_experiments", *_SPARK},
+    "sash_experiments": {*_ALL, "sash_flink", "sash_spark", *_FLINK, *_SPARK},
     "integration_tests": {*_ALL, "sash_experiments", "sash_flink", "sash_spark", "codemap", *_FLINK, *_SPARK},
     "compose": {"sash.cli"},
     "conftest.py": {"sash_flink", "sash_spark", *_FLINK, *_SPARK},

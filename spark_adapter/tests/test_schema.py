@@ -213,7 +213,7 @@ def test_what_is_refused(wrong: dict[str, Any], message: str) -> None:
 
 def test_types_that_are_told(spark: SparkSession) -> None:
     odd = sash.aggregation("load", lift=lambda v: {v}, combine=lambda a, b: a | b)
-    with pytest.raises(TypeError, match=r"aggregate 'odd': what type the results .* cannot be told"):
+    with pytest.raises(TypeError, match=r"aggregate 'odd': the type of the results .* cannot be inferred"):
         output_schema(query(aggregates={"odd": odd}), FLAT)
     told = output_schema(query(aggregates={"odd": odd}), FLAT, types={"odd": "array<double>"})
     assert told["odd"].dataType == T.ArrayType(T.DoubleType())

@@ -7,13 +7,19 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import types as T
 
 import sash
 import sash_spark
-from sash_spark.state import check_state, read_state
-from sash_spark.streaming_parts import PROVIDER, ROCKSDB, importable
+from sash_spark.schema import arrow_schema, output_schema
+from sash_spark.state import check_state, read_state, state_schema
+from sash_spark.streaming_buckets import Bucket
+from sash_spark.streaming_parts import PROVIDER, ROCKSDB, Parts, importable
+from sash_spark.timers import Clock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -46,6 +52,77 @@ def test_what_cannot_be_is_refused_with_the_reason(stream_of: Callable[..., Any]
         parts(query, state="some")(stream.source)
     with pytest.warns(sash.PerformanceWarning, match=r"a window has 1,048,576 slices, and .* is written whole"):
         parts(query, state="whole")(stream.source)
+
+
+class Spark:
+    """What Spark hands a processor: a value, a map and timers, as far as it is used; also the times of a call."""
+
+    def __init__(self) -> None:
+        self.value: Any = None
+        self.blocks: dict[Any, Any] = {}
+        self.timers: set[int] = set()
+        self.watermark = 0
+
+    def getValueState(self, name: str, schema: Any) -> Spark:
+        return self
+
+    def getMapState(self, name: str, key: str, value: str) -> Spark:
+        return self
+
+    def get(self) -> Any:
+        return self.value
+
+    def update(self, value: Any) -> None:
+        self.value = value
+
+    def updateValue(self, key: Any, value: Any) -> None:
+        self.blocks[key] = value
+
+    def removeKey(self, key: Any) -> None:
+        del self.blocks[key]
+
+    def iterator(self) -> Any:
+        return iter(self.blocks.items())
+
+    def registerTimer(self, timer: int) -> None:
+        self.timers.add(timer)
+
+    def deleteTimer(self, timer: int) -> None:
+        self.timers.remove(timer)
+
+    def getCurrentWatermarkInMs(self) -> int:
+        return self.watermark
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["alive", "restored"])
+def test_a_bucket_goes_on_from_its_parts_and_its_timer_moves(kept: bool) -> None:
+    """Without a Spark, so that it runs where PySpark cannot keep state in parts."""
+    query = sash.Query(key="k", windows=sash.tumbling("10s"), aggregates={"sum": sash.Sum("n")}, time="ts")
+    schema = T.StructType().add("k", T.StringType()).add("ts", T.TimestampType()).add("n", T.LongType())
+    read = [T.StructField(f"c{i}", schema[name].dataType) for i, name in enumerate(query.columns)]
+    wire = arrow_schema(T.StructType(read))
+    results = output_schema(query, schema)
+    counts: list[tuple[int, int]] = []
+    spark, run = Spark(), ""
+    for rows in ([("a", at(1), 1), ("a", at(12), 2)], [("a", at(14), 4)], []):
+        processor = Parts(Bucket(query, results, wire, Clock("ts")), state_schema(query, 1))
+        if kept and counts:
+            processor.bucket.run = run
+        run = processor.bucket.run
+        processor.init(spark)  # type: ignore[arg-type]
+        if rows:
+            columns = dict(zip(schema.names, zip(*rows, strict=True), strict=True))
+            arrays = [pa.array(columns[name], field.type) for name, field in zip(query.columns, wire, strict=True)]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=wire)
+            frame = pd.DataFrame({"task": [0], "piece": [0], "rows": [batch.serialize().to_pybytes()]})
+            (answer,) = processor.handleInputRows((0,), [frame], spark)
+        else:
+            (timer,) = spark.timers
+            spark.watermark = timer + 1
+            (answer,) = processor.handleExpiredTimer((0,), spark, None)
+        counts.append((int(answer.tuples_in.sum()), int(answer.results_out.sum())))
+    assert counts == [(2, 1), (1, 0), (0, 1)]
+    assert spark.value[1] == 1 and spark.value[-1] is None
 
 
 @gap

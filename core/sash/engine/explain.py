@@ -93,10 +93,11 @@ def _prefix(name: str | None) -> str:
 def _order(lane: Lane) -> str:
     if lane.order is None:
         return "arrival: no tuple is late"
-    late = (
-        f"results are corrected for {_amount(lane, lane.lateness)} more" if lane.lateness else "later ones are dropped"
-    )
-    return f"by {lane.order}; tuples may come {_amount(lane, lane.delay)} behind the newest, {late}"
+    if not lane.delay and not lane.lateness:
+        return f"by {lane.order}; tuples older than the newest are dropped"
+    waits = f"tuples may be {_amount(lane, lane.delay)} older than the newest"
+    corrects = f"; results are corrected for {_amount(lane, lane.lateness)} more" if lane.lateness else ""
+    return f"by {lane.order}; {waits}{corrects}; older ones are dropped"
 
 
 def _amount(lane: Lane, amount: float) -> str:

@@ -195,10 +195,9 @@ def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
     """
     if nan not in ("null", "value"):
         raise ValueError(f"nan must be 'null' or 'value'; got {nan!r}")
-    for kind in _KINDS:
-        if kind.is_table(data):
-            break
-    else:
+    kinds = (python_frame,) if type(data) is dict else _KINDS
+    kind = next((kind for kind in kinds if kind.is_table(data)), None)
+    if kind is None:
         raise TypeError(
             "data must be a DataFrame of pandas or polars, an Arrow Table or RecordBatch, a dict of arrays, or rows, "
             f"which are mappings; got {type(data).__name__}"

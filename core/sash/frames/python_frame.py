@@ -57,6 +57,8 @@ def column(data: Any, name: str) -> Any:
 
 def _library_of(column: Any) -> Any:
     """The module of the library that a column is of, if it is of one."""
+    if isinstance(column, np.ndarray | list | tuple | range):
+        return None
     return next((library for library in _LIBRARIES if library.is_column(column)), None)
 
 

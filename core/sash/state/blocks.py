@@ -21,8 +21,8 @@ from sash.state.columns import constant_or_packed, read_constant, read_slices, s
 from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, opened, sealed
 from sash.state.lane_state import BLOCK, LaneState, SliceColumns
 from sash.state.partial_units import in_units
-from sash.state.untagged import dumps, loads
 from sash.state.v1 import upgrade_block
+from sash.state.values import dumps, loads
 from sash.values.arrays import Array
 
 __all__ = ["BlockId", "Ledger", "read_blocks", "take_blocks"]

@@ -28,6 +28,8 @@ __all__ = [
     "unpack",
 ]
 
+_FEW = 4
+"""So many numbers take fewer bytes as they are."""
 _NARROW = [(np.uint8, 2**8), (np.uint16, 2**16), (np.uint32, 2**32)]
 
 
@@ -36,7 +38,7 @@ _NARROW = [(np.uint8, 2**8), (np.uint16, 2**16), (np.uint32, 2**32)]
 
 def pack(array: Array) -> Any:
     """An array as it is, or, of whole numbers close to each other, their least and what they are above it. O(n)."""
-    if array.dtype != np.int64 or not len(array):
+    if array.dtype != np.int64 or len(array) < _FEW:
         return array
     least, most = int(array.min()), int(array.max())
     for dtype, size in _NARROW:
@@ -57,8 +59,10 @@ def unpack(written: Any) -> Array:
 
 def constant_or_packed(array: Array) -> Any:
     """As :func:`pack`; if all are the same number, that number."""
-    if array.dtype in (np.int64, np.float64) and len(array) and (array.view(np.int64) == array.view(np.int64)[0]).all():
-        return array[0].item()
+    if len(array) and array.dtype in (np.int64, np.float64):
+        bits = array.view(np.int64)
+        if len(array) == 1 or (bits == bits[0]).all():
+            return array[0].item()
     return pack(array)
 
 
@@ -72,7 +76,7 @@ def read_constant(written: Any, size: int) -> Array:
 
 def _steps(times: Array, begins: Array) -> tuple[Any, ...]:
     """Times of keys' slices, which lie close together: where each key begins, and small steps."""
-    if times.dtype != np.int64 or not len(times):
+    if times.dtype != np.int64 or len(times) < _FEW:
         return (times,)
     filled = begins[:-1][begins[:-1] < begins[1:]]
     steps = np.diff(times, prepend=times[:1])

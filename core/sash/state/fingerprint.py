@@ -15,7 +15,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.query import Query
-from sash.state.untagged import dumps, loads
+from sash.state.values import dumps, loads
 
 __all__ = ["Fingerprint", "compatible", "fingerprint"]
 

@@ -18,11 +18,9 @@ from sash.state.lane_state import (
     TupleColumns,
     WindowColumns,
     WindowState,
-    exact_column,
-    time_column,
-    time_list,
 )
 from sash.state.partial_units import in_units
+from sash.state.time_columns import exact_column, time_column, time_list
 from sash.values.arrays import Array, in_micros, to_list
 from sash.values.partial_column import PartialColumn
 

@@ -2,21 +2,18 @@
 
 Everything is a column: arrays over the keys, over the slices of all keys, over the tuples that are kept. What can be
 computed from it, ``csa``, ``lcs``, trees, the next edge, is not part of it.
-
-Times are int64 or float64, with the lowest value of the type for "none" and the highest for "behind all". Rows may mix
-whole numbers and floats: such a column holds Python objects, None and ``inf``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from sash.values.arrays import Array, joined, masked, objects
+from sash.state.time_columns import join_times, time_bounds
+from sash.values.arrays import Array, joined, objects
 from sash.values.partial_column import PartialColumn
 
 __all__ = [
@@ -28,11 +25,7 @@ __all__ = [
     "TupleColumns",
     "WindowColumns",
     "WindowState",
-    "exact_column",
     "next_block",
-    "time_bounds",
-    "time_column",
-    "time_list",
 ]
 
 BLOCK = 512
@@ -42,11 +35,6 @@ Tuple = tuple[Any, tuple[Any, ...]]
 """A tuple that is kept: its time, and its values in the order of ``Query.values``."""
 
 _NONE = np.zeros(0, np.int64)
-_BOUNDS = {
-    np.dtype(np.float64): (np.float64(-np.inf), np.float64(np.inf)),
-    np.dtype(np.int64): (np.int64(-(2**63)), np.int64(2**63 - 1)),
-    np.dtype(object): (None, math.inf),
-}
 
 
 def next_block(numbered: Any, held: Any) -> Any:
@@ -58,70 +46,6 @@ def next_block(numbered: Any, held: Any) -> Any:
     (512, 1024)
     """
     return -(-(numbered + held) // BLOCK) * BLOCK
-
-
-# columns of times and values
-
-
-def time_bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """What stands for no time, and for one behind all."""
-    return _BOUNDS[dtype]
-
-
-def time_column(times: Sequence[Any]) -> Array:
-    """A column of times, where None is none and ``inf`` is behind all. O(n).
-
-    >>> time_column([None, 3, math.inf])[1:], time_column([1, 2.5]).dtype
-    (array([                  3, 9223372036854775807]), dtype('O'))
-    """
-    kinds = {type(time) for time in times if time is not None and time not in (math.inf, -math.inf)}
-    if kinds - {int} and kinds != {float}:
-        return objects(times)
-    low, high = time_bounds(np.dtype(np.float64 if float in kinds else np.int64))
-    if int in kinds and any(time in (int(low), int(high)) for time in times):
-        return objects(times)
-    ends = {None: low, -math.inf: low, math.inf: high}
-    try:
-        return np.array([ends.get(time, time) for time in times], low.dtype)
-    except OverflowError:
-        return objects(times)
-
-
-def time_list(times: Array) -> list[Any]:
-    """The times that :func:`time_column` was made of.
-
-    >>> time_list(time_column([None, 3, math.inf]))
-    [None, 3, inf]
-    """
-    low, high = time_bounds(times.dtype)
-    if times.dtype == object or not len(times) or not ((times == low) | (times == high)).any():
-        return list(times.tolist())
-    ends = {low.item(): None, high.item(): math.inf}
-    return [ends.get(time, time) for time in times.tolist()]
-
-
-def join_times(columns: Sequence[Array]) -> Array:
-    """Columns of times, one behind the other, without a change of any time."""
-    columns = [column for column in columns if len(column)] or list(columns[:1])
-    if len({column.dtype for column in columns}) > 1:
-        columns = [objects(time_list(column)) for column in columns]
-    return np.concatenate(columns)
-
-
-def exact_column(values: Sequence[Any]) -> Array:
-    """A column of which each value comes back as it is: of numbers if they are all of one type, else of objects."""
-    kinds = set(map(type, values)) - {type(None)}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind not in (bool, int, float):
-        return objects(values)
-    nulls = np.fromiter((value is None for value in values), bool, len(values))
-    try:
-        return masked(np.array([kind() if value is None else value for value in values], kind), nulls)
-    except OverflowError:
-        return objects(values)
-
-
-# the parts of a state
 
 
 @dataclass

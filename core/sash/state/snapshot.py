@@ -28,7 +28,7 @@ from sash.state.columns import (
 from sash.state.envelope import HEADER, WHOLE, StateError, open_envelope, sealed
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
-from sash.state.untagged import dumps, loads
+from sash.state.values import dumps, loads
 from sash.values.arrays import Array
 
 __all__ = ["Changes", "Contents", "check", "read", "read_parts", "write", "write_parts"]

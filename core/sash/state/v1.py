@@ -26,9 +26,9 @@ from sash.state.lane_state import (
     TupleColumns,
     WindowColumns,
     WindowState,
-    time_bounds,
 )
-from sash.state.untagged import loads
+from sash.state.time_columns import time_bounds
+from sash.state.values import loads
 from sash.values.arrays import Array, read_nullable
 
 __all__ = ["KEYED", "KEYED_HEADER", "Contents", "fingerprint_of", "read", "upgrade_block"]

@@ -21,7 +21,7 @@ from typing import Any
 
 from sash.state.columns import column_parts, read_column
 from sash.state.envelope import StateError, opened, sealed
-from sash.state.untagged import dumps, loads
+from sash.state.values import dumps, loads
 from sash.stores.base import Store, StoreAway, StoreError, page_key
 from sash.values.partial_column import PartialColumn
 

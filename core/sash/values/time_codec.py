@@ -191,7 +191,8 @@ class TimeCodec:
             self._refuse(value, row, column)
         since = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
         inside = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
-        return check_range(inside + getattr(since, "nanoseconds", 0), value, row, column)
+        inside += getattr(since, "nanoseconds", 0)
+        return inside if LEAST <= inside <= MOST else check_range(inside, value, row, column)
 
     def to_inside_array(self, array: Array, column: str, row: int = 0, zone: str | None = None) -> Array:
         """A column's times inside: int64 or float64. ``row`` is the position of the first one.

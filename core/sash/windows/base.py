@@ -36,8 +36,6 @@ class Window:
     columns: tuple[str, ...] = ()
     """The columns that it reads besides."""
 
-    needs_time: ClassVar[bool] = False
-    """Whether it is measured in durations, or, with ``on``, in numbers: then arrival cannot order it."""
     can_be_corrected: ClassVar[bool] = True
     """Whether a late tuple can correct its results."""
     follows_tuples: ClassVar[bool] = False
@@ -46,27 +44,32 @@ class Window:
     """The merging algorithm that alone can find its windows."""
 
     @property
-    def edges_are_positions(self) -> bool:
-        """Whether some of its edges are positions: then a late tuple shifts all that follow it."""
-        return False
-
-    @property
     def bounds_are_positions(self) -> bool:
         """Whether ``window_start`` and ``window_end`` are positions."""
         return False
 
     @property
+    def edges_are_positions(self) -> bool:
+        """Whether some of its edges are positions: then a late tuple shifts all that follow it."""
+        return self.bounds_are_positions
+
+    @property
     def bound_steps(self) -> tuple[Any, ...]:
         """The amounts by which its bounds differ from each other and from tuples, in the unit that times have inside.
 
-        Range, slide and offset, or the gap; none if the type does not know them.
+        The first is the longest that a window reaches behind a tuple. None if the type does not know them.
         """
         return ()
 
     @property
+    def needs_time(self) -> bool:
+        """Whether it is measured in durations, or, with ``on``, in numbers: then arrival cannot order it."""
+        return bool(self.bound_steps)
+
+    @property
     def time_reach(self) -> Any:
         """How far behind a tuple the end of its last window can lie, unless more tuples come."""
-        return 0
+        return self.bound_steps[0] if self.bound_steps else 0
 
     def context_class(self, arrival: bool) -> ContextClass:
         """Its class; ``arrival``: in the order of arrival, where a count is as good as a time."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 from sash.windows.base import Extent
 from sash.windows.custom import ContextFree
@@ -23,7 +23,6 @@ class CumulativeWindow(ContextFree):
     Windows are numbered: window k ends with step k, and begins with the first step of its range.
     """
 
-    needs_time: ClassVar[bool] = True
     range: Any
     step: Any
     offset: Any = 0
@@ -53,10 +52,6 @@ class CumulativeWindow(ContextFree):
     @property
     def bound_steps(self) -> tuple[Any, ...]:
         return self._numbers
-
-    @property
-    def time_reach(self) -> Any:
-        return self._numbers[0]
 
     def file_table(self) -> dict[str, Any]:
         table = {"type": "cumulative", "range": self.range, "step": self.step}

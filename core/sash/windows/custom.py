@@ -43,16 +43,13 @@ class ContextFree(Window, ABC):
     """Columns that it reads besides the one it is on: none, it is free of context."""
 
     @property
-    def edges_are_positions(self) -> bool:
-        return self.measure == "count"
-
-    @property
     def bounds_are_positions(self) -> bool:
         return self.measure == "count"
 
     @property
     def time_reach(self) -> Any:
-        return math.inf if self.measure == "time" else 0
+        known = self.bound_steps or self.measure == "count"
+        return super().time_reach if known else math.inf
 
     def context_class(self, arrival: bool) -> ContextClass:
         return ContextClass.CF if arrival or self.measure == "time" else ContextClass.FCF

@@ -20,7 +20,6 @@ class Last(Window):
     ``partial``: also while there are fewer.
     """
 
-    needs_time: ClassVar[bool] = True
     follows_tuples: ClassVar[bool] = True
     count: int
     every: Any
@@ -54,10 +53,6 @@ class Last(Window):
     @property
     def bound_steps(self) -> tuple[Any, ...]:
         return self._ticks.numbers
-
-    @property
-    def time_reach(self) -> Any:
-        return self._ticks.time_reach
 
     def context_class(self, arrival: bool) -> ContextClass:
         return ContextClass.FCA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, ClassVar
+from typing import Any
 
 from sash.values.durations import as_duration, nanoseconds
 from sash.windows.base import Window
@@ -17,7 +17,6 @@ __all__ = ["Session", "session"]
 class Session(Window):
     """Runs of tuples less than ``gap`` apart, from the first one's time to the last one's time + gap."""
 
-    needs_time: ClassVar[bool] = True
     gap: Any
     on: str | None = None
     columns: tuple[str, ...] = field(default=(), init=False, repr=False)
@@ -41,10 +40,6 @@ class Session(Window):
     @property
     def bound_steps(self) -> tuple[Any, ...]:
         return (self._number,)
-
-    @property
-    def time_reach(self) -> Any:
-        return self._number
 
     def file_table(self) -> dict[str, Any]:
         return {"type": "session", "gap": self.gap, "on": self.on}

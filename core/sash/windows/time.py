@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from typing import Any, ClassVar
+from typing import Any
 
 from sash.values.durations import as_duration, nanoseconds
 from sash.windows.base import Extent
@@ -24,7 +24,6 @@ class TimeWindow(ContextFree):
     Durations of event time; with ``on``, numbers in the unit of that column. A window without a tuple gives no result.
     """
 
-    needs_time: ClassVar[bool] = True
     range: Any
     slide: Any
     offset: Any = 0
@@ -62,10 +61,6 @@ class TimeWindow(ContextFree):
     @property
     def bound_steps(self) -> tuple[Any, ...]:
         return self._numbers
-
-    @property
-    def time_reach(self) -> Any:
-        return self._numbers[0]
 
     @property
     def slices_a_window(self) -> int:

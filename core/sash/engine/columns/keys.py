@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from sash.state.time_columns import time_bounds as bounds
+
 __all__ = ["Keys", "Marks", "altered", "bounds", "constant"]
 
 Array = np.ndarray[Any, Any]
@@ -24,17 +26,6 @@ def altered(record: _Record, **changes: Any) -> _Record:
 def constant(value: int, size: int) -> Array:
     """An array of one number; a large one takes no memory, and is not to be written to."""
     return np.full(size, value) if size < 1 << 16 else np.broadcast_to(np.int64(value), size)
-
-
-_BOUNDS = {
-    np.dtype(np.float64): (np.float64(-np.inf), np.float64(np.inf)),
-    np.dtype(np.int64): (np.int64(-(2**63)), np.int64(2**63 - 1)),
-}
-
-
-def bounds(dtype: np.dtype[Any]) -> tuple[Any, Any]:
-    """What stands for a watermark before all times, and for one behind all."""
-    return _BOUNDS[dtype]
 
 
 @dataclass(frozen=True)

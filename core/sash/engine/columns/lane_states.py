@@ -22,9 +22,8 @@ from sash.state.lane_state import (
     SliceColumns,
     TupleColumns,
     WindowColumns,
-    time_bounds,
-    time_list,
 )
+from sash.state.time_columns import time_bounds, time_list
 from sash.values.arrays import Array, array_of, in_micros, to_list
 from sash.values.partial_column import PartialColumn
 

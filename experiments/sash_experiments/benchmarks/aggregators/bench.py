@@ -16,9 +16,8 @@ from typing import Any
 import sash
 from sash_experiments.benchmark import Benchmark, Case, Contender, Row, in_turn
 from sash_experiments.contenders import ALGORITHMS, over_values, uniform_values
-from sash_experiments.slides import Slide
 from sash_experiments.tables import grid, medians
-from sash_experiments.timing import latencies, microseconds
+from sash_experiments.timing import Slide, latencies, microseconds
 
 __all__ = ["BENCHMARK"]
 

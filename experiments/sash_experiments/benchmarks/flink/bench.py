@@ -9,7 +9,7 @@ and CPU time, that of all processes of the contender: its Python, the JVM and th
 before the first turn, or as full as they get in a minute (``--longest``), which favours what is slow:
 ``records_before`` tells. SQL OVER orders rows by their time, or by the millisecond of their arrival, which costs less
 the more rows arrive in one. ``source alone`` has no windows: what the source and the copies of its rows cost all
-others, too. That the contenders compute the same is checked by the tests of the adapter, not here: results go nowhere.
+others, too. Before they take turns, contenders find the maxima of small windows of a short stream.
 
 ``identity`` is a keyed process function that does nothing, as anyone would write it: PyFlink takes the key of a row in
 a Python worker of its own. Sash has the JVM take it; with ``identity, keyed in the JVM`` so has the function.
@@ -23,16 +23,20 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sash
-from sash_experiments.benchmark import Benchmark, Row, say
+from sash.testing import count_windows
+from sash_experiments.benchmark import Benchmark, Case, Contender, Row, check, say
 from sash_experiments.benchmarks.flink.contenders import (
+    Collected,
     Endless,
     Readings,
     by_record,
@@ -43,19 +47,22 @@ from sash_experiments.benchmarks.flink.contenders import (
     identity_in_jvm,
     ours,
     over,
+    over_time,
     sliding_windows,
     source_alone,
     time_query,
 )
 from sash_experiments.benchmarks.flink.tables import tables
 from sash_experiments.benchmarks.flink.turns import SETTINGS, SINK, Turns
-from sash_experiments.children import child_command
+from sash_experiments.children import child_command, in_child
 
 __all__ = ["BENCHMARK", "groups", "is_chosen"]
 
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
 LATENCIES = [("moments", sash.MomentSketch("load"), 2**14), ("bloom", sash.Bloom("load"), 2**16)]
+CHECKED, CHECKED_KEYS, CHECKED_SECONDS = 4, 3, 20
+"""Readings in a window, plugs and seconds of the stream on which contenders are checked."""
 RESULTS = 600
 """Windows whose latency is looked at: the first chunk that ends while there are results is among them."""
 SMALL = {"python.fn-execution.bundle.size": "100", "python.state.cache-size": "10000"}
@@ -63,6 +70,10 @@ SMALL = {"python.fn-execution.bundle.size": "100", "python.state.cache-size": "1
 by default, than they have windows, they are slower still. Sash has as many."""
 WINDOWS_IN = "CountSlidingWindowAssigner.numRecordsIn"
 """Nothing comes out of PyFlink's windows on counts before they are full, which takes a while."""
+
+
+Make = Callable[[int], Callable[[Readings], Any]]
+"""What computes windows of so many records, or of so many seconds."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +84,12 @@ class Job:
     keys: int
     n: int
     contender: str
-    run: Callable[[Readings], Any]
+    make: Make
     full: int = 1
     settings: Mapping[str, str] = field(default_factory=dict)
     counted: str = SINK
+    windows: bool = True
+    """Whether it computes windows."""
 
     @property
     def name(self) -> str:
@@ -86,43 +99,75 @@ class Job:
 
 def groups() -> Iterator[list[Job]]:
     """Those that take turns with each other."""
+    packed: Make = lambda n: ours(count_query(n))  # noqa: E731
+    packed_by_time: Make = lambda n: ours(count_query(n).using(time="ts"))  # noqa: E731
+    seconds: Make = lambda ratio: ours(time_query(ratio))  # noqa: E731
     yield [
-        *(Job("count", 84, n, "sash packed", ours(count_query(n))) for n in SIZES),
-        Job("count", 84, 2**10, "source alone", source_alone),
+        *(Job("count", 84, n, "sash packed", packed) for n in SIZES),
+        Job("count", 84, 2**10, "source alone", lambda n: source_alone, windows=False),
     ]
-    yield [Job("count", 84, n, "SQL OVER, arrival", over(n, "proc"), 84 * n) for n in SIZES]
+    yield [Job("count", 84, n, "SQL OVER, arrival", over, 84 * n) for n in SIZES]
     yield [
-        *(Job("count", 84, n, "sash packed, time", ours(count_query(n).using(time="ts"))) for n in (2**10, 2**14)),
-        *(Job("count", 84, n, "SQL OVER, time", over(n, "ts"), 84 * n) for n in SIZES[1:]),
+        *(Job("count", 84, n, "sash packed, time", packed_by_time) for n in (2**10, 2**14)),
+        *(Job("count", 84, n, "SQL OVER, time", over_time, 84 * n) for n in SIZES[1:]),
     ]
-    yield [Job("count", 8, n, "sash packed", ours(count_query(n))) for n in SIZES]
+    yield [Job("count", 8, n, "sash packed", packed) for n in SIZES]
     yield [
-        *(Job("count", 8, n, "sash by record", by_record(count_query(n))) for n in SIZES),
-        Job("count", 8, 2**10, "identity", identity),
-        Job("count", 8, 2**10, "identity, keyed in the JVM", identity_in_jvm),
-    ]
-    yield [
-        *(Job("count", 8, n, "SQL OVER, time", over(n, "ts"), 8 * n) for n in SIZES[1:]),
-        Job("count", 1, 2**10, "count_window", count_window(2**10), 2**10, SMALL, WINDOWS_IN),
-    ]
-    yield [
-        *(Job("time", 84, ratio, "sash packed", ours(time_query(ratio)), 84 * ratio) for ratio in RATIOS),
-        *(Job("time", 84, ratio, "SQL HOP", hop(ratio), 84 * ratio) for ratio in RATIOS),
+        *(Job("count", 8, n, "sash by record", lambda n: by_record(count_query(n))) for n in SIZES),
+        Job("count", 8, 2**10, "identity", lambda n: identity, windows=False),
+        Job("count", 8, 2**10, "identity, keyed in the JVM", lambda n: identity_in_jvm, windows=False),
     ]
     yield [
-        *(Job("time", 84, ratio, "sash by record", by_record(time_query(ratio)), 84 * ratio) for ratio in RATIOS),
-        Job("time", 84, 10, "SlidingEventTimeWindows", sliding_windows(10), 84 * 10, SMALL),
+        *(Job("count", 8, n, "SQL OVER, time", over_time, 8 * n) for n in SIZES[1:]),
+        Job("count", 1, 2**10, "count_window", count_window, 2**10, SMALL, WINDOWS_IN),
     ]
+    yield [
+        *(Job("time", 84, ratio, "sash packed", seconds, 84 * ratio) for ratio in RATIOS),
+        *(Job("time", 84, ratio, "SQL HOP", hop, 84 * ratio) for ratio in RATIOS),
+    ]
+    yield [
+        *(Job("time", 84, n, "sash by record", lambda n: by_record(time_query(n)), 84 * n) for n in RATIOS),
+        Job("time", 84, 10, "SlidingEventTimeWindows", sliding_windows, 84 * 10, SMALL),
+    ]
+
+
+def answers(names: list[str]) -> Iterator[list[list[float]]]:
+    """The maxima of full windows that contenders find in a short stream; in a process of its own."""
+    jobs = {job.name: job for group in groups() for job in group}
+    for name in names:
+        readings = Collected(CHECKED_KEYS * CHECKED_SECONDS, CHECKED_KEYS, jobs[name].settings)
+        jobs[name].make(CHECKED)(readings)
+        wanted = Counter((int(plug), peak) for plug, peak in expected())
+        found = Counter(readings.results) & wanted  # windows may be given before they are full, too
+        yield sorted(list(pair) for pair in found.elements())
+
+
+def expected() -> list[list[float]]:
+    """(plug, maximum) of the full windows of that stream: each plug has a reading a second."""
+    loads = [float(id_ * 7919 % 1_000_003) for id_ in range(CHECKED_KEYS * CHECKED_SECONDS)]
+    windows = [
+        (plug, window) for plug in range(CHECKED_KEYS) for window in count_windows(loads[plug::CHECKED_KEYS], CHECKED)
+    ]
+    return sorted([plug, max(window)] for plug, window in windows)
+
+
+def check_group(group: list[Job]) -> None:
+    """Exit unless those that compute windows find the same."""
+    named = [job.name for job in group if job.windows]
+    found = dict(zip(named, in_child(answers, named), strict=True)) if named else {}
+    contenders = [Contender(name, tuple, partial(found.__getitem__, name), expected) for name in named]
+    check(Case({"windows": CHECKED}, contenders))
 
 
 def serve(name: str, port: int) -> None:
     """Run one contender for ever, with Flink's REST interface at this port; in a process of its own."""
     (job,) = (job for group in groups() for job in group if job.name == name)
-    job.run(Endless(job.keys, {**SETTINGS, "rest.bind-port": str(port), **job.settings}))
+    job.make(job.n)(Endless(job.keys, {**SETTINGS, "rest.bind-port": str(port), **job.settings}))
 
 
 def turns(group: list[Job], options: argparse.Namespace) -> Iterator[Row]:
     """A row a turn of each."""
+    check_group(group)
     with tempfile.TemporaryDirectory() as folder, Turns(Path(folder)) as running:
         before = []
         for job in group:
@@ -179,7 +224,7 @@ def _latency(name: str, n: int) -> str:
 def is_chosen(name: str, only: str | None) -> bool:
     """Whether a name such as ``count-84-1024:sash packed`` is one of those that are asked for."""
     case, _, contender = name.partition(":")
-    patterns = [each.partition(":") for each in only.split(";")] if only else [("", "", "")]
+    patterns = [pattern.partition(":") for pattern in only.split(";")] if only else [("", "", "")]
     return any(case.startswith(begin) and who in ("", contender) for begin, _, who in patterns)
 
 

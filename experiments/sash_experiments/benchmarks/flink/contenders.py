@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sash
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyflink.datastream import DataStream
 
 __all__ = [
+    "Collected",
     "Endless",
     "Readings",
     "by_record",
@@ -22,6 +23,7 @@ __all__ = [
     "identity_in_jvm",
     "ours",
     "over",
+    "over_time",
     "sliding_windows",
     "source_alone",
     "time_query",
@@ -74,6 +76,25 @@ class Readings:
         """The same for SQL."""
         self.t_env.execute_sql(f"CREATE TEMPORARY TABLE nowhere ({columns}) WITH ('connector' = 'blackhole')")
         self.t_env.execute_sql(f"INSERT INTO nowhere {query}").wait()
+
+
+class Collected(Readings):
+    """Readings whose results are kept: the plug and the maximum of each window."""
+
+    results: Sequence[tuple[int, float]] = ()
+
+    def sink(self, stream: DataStream) -> None:
+        """Run the job, and keep what comes out. Times cannot be collected."""
+        from pyflink.common import Types
+
+        pairs = stream.map(lambda row: (row[0], row[-1]), Types.TUPLE([Types.INT(), Types.DOUBLE()]))
+        with pairs.execute_and_collect() as rows:
+            self.results = [(row[0], row[1]) for row in rows]
+
+    def sql(self, query: str, columns: str) -> None:
+        """The same for SQL."""
+        with self.t_env.execute_sql(query).collect() as rows:
+            self.results = [(row[0], row[-1]) for row in rows]
 
 
 class Endless(Readings):
@@ -155,6 +176,10 @@ def over(n: int, order: str = "proc") -> Callable[[Readings], Any]:
     return lambda readings: readings.sql(
         f"SELECT plug, MAX(`load`) OVER {window} FROM ({readings.select})", "plug INT, peak DOUBLE"
     )
+
+
+def over_time(n: int) -> Callable[[Readings], Any]:
+    return over(n, "ts")
 
 
 def hop(ratio: int) -> Callable[[Readings], Any]:

@@ -15,7 +15,7 @@ from sash_experiments.benchmarks.slicing.baselines import Baseline, Buckets, Fla
 from sash_experiments.benchmarks.slicing.football import GAP, RATE, Stream, football, lengths
 from sash_experiments.timing import collector_off
 
-__all__ = ["LATE", "Windows", "batches", "columns_of", "rates", "rows_of", "stream", "total"]
+__all__ = ["LATE", "Windows", "batches", "rates", "stream", "total"]
 
 LATE = 2000
 """Milliseconds that tuples are late at most, unless that is what is varied."""
@@ -163,15 +163,7 @@ def results(contender: Any, rows: Iterable[Row]) -> list[Row]:
 def in_columns(query: sash.Query, rows: list[Row]) -> list[Row]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sash.PerformanceWarning)  # a median is not compiled
-        found = sash.Operator(query).process_batch(columns_of(rows))
-    return rows_of(found)
-
-
-def columns_of(rows: list[Row]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
-
-
-def rows_of(columns: dict[str, Any]) -> list[Row]:
+        columns = sash.Operator(query).process_batch({name: [row[name] for row in rows] for name in rows[0]})
     return [dict(zip(columns, values, strict=True)) for values in zip(*map(list, columns.values()), strict=True)]
 
 

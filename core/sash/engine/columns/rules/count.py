@@ -8,7 +8,7 @@ import numpy as np
 
 from sash.engine.columns.keys import Array, constant
 from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
+from sash.engine.columns.rules.base import SingleRule, Windows, rule_of
 from sash.engine.columns.rules.periods import numbered
 from sash.engine.columns.table import View
 from sash.windows import CountWindow
@@ -83,6 +83,4 @@ class CountRule(SingleRule):
         return np.asarray((position % self.window.slide == 0) & super().begins(view, moment))
 
 
-@rule_of.register
-def _(window: CountWindow) -> type[Rule]:
-    return CountRule
+rule_of.register(CountWindow, lambda window: CountRule)

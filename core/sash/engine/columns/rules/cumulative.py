@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.keys import Array
-from sash.engine.columns.rules.base import Rule, rule_of
+from sash.engine.columns.rules.base import rule_of
 from sash.engine.columns.rules.periods import Periods
 from sash.engine.columns.rules.time import TimeRule
 from sash.windows.cumulative import CumulativeWindow
@@ -56,6 +56,4 @@ class CumulativeRule(TimeRule):
     series = CumulativePeriods
 
 
-@rule_of.register
-def _(window: CumulativeWindow) -> type[Rule]:
-    return CumulativeRule
+rule_of.register(CumulativeWindow, lambda window: CumulativeRule)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sash.engine.columns.keys import Array, bounds
 from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
+from sash.engine.columns.rules.base import SingleRule, Windows, rule_of
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import ContextFree
@@ -128,6 +128,4 @@ def _open(time: Any, moment: Moment) -> Any:
     return -math.inf if time == moment.low else math.inf if time == moment.high else time.item()
 
 
-@rule_of.register
-def _(window: ContextFree) -> type[Rule]:
-    return FreeRule
+rule_of.register(ContextFree, lambda window: FreeRule)

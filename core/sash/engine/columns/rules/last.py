@@ -9,7 +9,7 @@ import numpy as np
 
 from sash.engine.columns.keys import Array, Keys
 from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule, SingleRule, Windows, rule_of
+from sash.engine.columns.rules.base import SingleRule, Windows, rule_of
 from sash.engine.columns.rules.periods import Periods, least
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
@@ -100,6 +100,4 @@ class LastRule(SingleRule):
         return view.at_position(np.arange(len(start)), start)
 
 
-@rule_of.register
-def _(window: Last) -> type[Rule]:
-    return LastRule
+rule_of.register(Last, lambda window: LastRule)

@@ -8,7 +8,7 @@ import numpy as np
 
 from sash.engine.columns.keys import Array, Marks, altered
 from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule, SingleRule, rule_of
+from sash.engine.columns.rules.base import SingleRule, rule_of
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import Punctuated
@@ -113,6 +113,4 @@ class PunctuatedRule(SingleRule):
         return begins
 
 
-@rule_of.register
-def _(window: Punctuated) -> type[Rule]:
-    return PunctuatedRule
+rule_of.register(Punctuated, lambda window: PunctuatedRule)

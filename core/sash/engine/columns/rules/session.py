@@ -97,6 +97,4 @@ class SessionRule(Rule):
         return begins
 
 
-@rule_of.register
-def _(window: Session) -> type[Rule]:
-    return SessionRule
+rule_of.register(Session, lambda window: SessionRule)

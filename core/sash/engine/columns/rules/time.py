@@ -175,6 +175,4 @@ def _joined(parts: Sequence[tuple[Array, ...]]) -> CompleteWindows:
     return CompleteWindows(code, place, start, end, end, lo, hi)
 
 
-@rule_of.register
-def _(window: TimeWindow) -> type[Rule]:
-    return TimeRule
+rule_of.register(TimeWindow, lambda window: TimeRule)

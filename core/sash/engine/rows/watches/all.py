@@ -49,7 +49,7 @@ class Watches:
         ]
         for watch in self.all:
             watch.revises = revises
-            watch.enlist(self)
+            getattr(self, watch.group).append(watch)
         self.on_positions = any(window.edges_are_positions for window in windows)
         self.gap: Any = min((session.gap for session in self.sessions), default=math.inf)
         self.added = [watch for watch in self.all if watch.state.since is not None]

@@ -9,14 +9,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from sash.engine.rows.slices import Slices
 from sash.state.lane_state import WindowState
 from sash.windows import Window
-
-if TYPE_CHECKING:
-    from sash.engine.rows.watches.all import Watches
 
 __all__ = ["Closing", "Result", "Watch", "watch_of"]
 
@@ -50,20 +47,22 @@ class Result(NamedTuple):
 class Watch(ABC):
     """What the watches share: the window's number in the query, its state, and the lane's slices."""
 
+    group: ClassVar[Literal["counts", "edged", "sessions", "timed"]]
+    """The list of :class:`~sash.engine.rows.watches.all.Watches` that it is in, of those that follow the same clock."""
     due: Any = -math.inf
     revises = False
     """Whether windows can be corrected: then the emitted ones are remembered."""
 
     def __init__(self, window: Any, number: int, state: WindowState, slices: Slices, after: Any, settled: int) -> None:
-        """``after`` is the watermark up to which windows have been emitted, ``settled`` the number of tuples."""
         self.window = window
         self.number = number
         self.state = state
         self.slices = slices
+        self.resume(after, settled)
 
     @abstractmethod
-    def enlist(self, watches: Watches) -> None:
-        """Join the watches that are due by the same clock."""
+    def resume(self, after: Any, settled: int) -> None:
+        """Go on behind the watermark ``after``, up to which windows have been emitted, with ``settled`` tuples."""
 
     @abstractmethod
     def fire(self, upto: Any) -> Iterator[Closing]:

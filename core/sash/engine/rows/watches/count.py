@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch
-from sash.state.lane_state import WindowState
-from sash.windows import ContextFree, CountWindow
-
-if TYPE_CHECKING:
-    from sash.engine.rows.watches.all import Watches
+from sash.windows import CountWindow
 
 __all__ = ["CountWatch"]
 
@@ -20,16 +15,12 @@ __all__ = ["CountWatch"]
 class CountWatch(Watch):
     """A context free window on counts; ``due`` is a number of settled tuples."""
 
-    def __init__(
-        self, window: ContextFree, number: int, state: WindowState, slices: Slices, after: Any, settled: int
-    ) -> None:
-        super().__init__(window, number, state, slices, after, settled)
-        self.window = window
-        self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
-        self._restart(settled - state.since_count)
+    group = "counts"
 
-    def enlist(self, watches: Watches) -> None:
-        watches.counts.append(self)
+    def resume(self, after: Any, settled: int) -> None:
+        window = self.window
+        self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
+        self._restart(settled - self.state.since_count)
 
     def count_one_before(self) -> None:
         super().count_one_before()

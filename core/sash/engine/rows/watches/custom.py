@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
 from sash.engine.rows.watches.count import CountWatch
 from sash.engine.rows.watches.time import TimeWatch
-from sash.state.lane_state import WindowState
 from sash.windows import ContextAware, ContextFree, Edges
-
-if TYPE_CHECKING:
-    from sash.engine.rows.watches.all import Watches
 
 __all__ = ["EdgeWatch"]
 
@@ -23,18 +18,13 @@ __all__ = ["EdgeWatch"]
 class EdgeWatch(Watch):
     """Windows between edges that the tuples bring."""
 
-    def __init__(
-        self, window: ContextAware, number: int, state: WindowState, slices: Slices, after: Any, settled: int
-    ) -> None:
-        super().__init__(window, number, state, slices, after, settled)
-        self.window = window
-        self.edges = Edges(state.edges)
+    group = "edged"
+
+    def resume(self, after: Any, settled: int) -> None:
+        self.edges = Edges(self.state.edges)
         self._emitted = self._extents(-math.inf if after is None else after)
         self._upto = after  # the watermark up to which windows are emitted
         self._fresh = False
-
-    def enlist(self, watches: Watches) -> None:
-        watches.edged.append(self)
 
     def observe(self, time: Any, row: dict[str, Any]) -> list[Any]:
         """Tell the window of a tuple; the edges that are new."""

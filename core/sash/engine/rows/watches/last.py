@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
 from sash.engine.rows.watches.time import TimeWatch
-from sash.state.lane_state import WindowState
 from sash.windows import Last
 
 __all__ = ["LastWatch"]
@@ -17,9 +15,10 @@ __all__ = ["LastWatch"]
 class LastWatch(TimeWatch):
     """The last N tuples every T: ticks are edges on time, the begin is a position."""
 
-    def __init__(self, window: Last, number: int, state: WindowState, slices: Slices, after: Any, settled: int) -> None:
-        super().__init__(window.ticks, number, state, slices, after, settled)
-        self.last = window
+    def resume(self, after: Any, settled: int) -> None:
+        self.last: Last = self.window
+        self.window = self.last.ticks
+        super().resume(after, settled)
 
     def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
         yield from self._closing(end, high, False)

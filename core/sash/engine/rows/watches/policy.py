@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sash.aggregators.mta.amta import AMTA
-from sash.engine.rows.slices import Slices
-from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.engine.rows.watches.base import Closing, watch_of
 from sash.engine.rows.watches.count import CountWatch
-from sash.state.lane_state import WindowState
 from sash.windows import While
 
 __all__ = ["WhileWatch"]
@@ -22,12 +20,8 @@ __all__ = ["WhileWatch"]
 class WhileWatch(CountWatch):
     """``due`` is one more than the tuples that have been looked at. Positions inside are counted from its begin."""
 
-    def __init__(
-        self, window: While, number: int, state: WindowState, slices: Slices, after: Any, settled: int
-    ) -> None:
-        Watch.__init__(self, window, number, state, slices, after, settled)
-        self.window: While = window
-        self.due = max(settled, state.since_count) + 1
+    def resume(self, after: Any, settled: int) -> None:
+        self.due = max(settled, self.state.since_count) + 1
         self._amta: AMTA | None = None
 
     @property

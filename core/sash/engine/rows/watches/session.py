@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
-from sash.state.lane_state import WindowState
 from sash.windows import Session
-
-if TYPE_CHECKING:
-    from sash.engine.rows.watches.all import Watches
 
 __all__ = ["SessionWatch"]
 
@@ -20,23 +15,19 @@ __all__ = ["SessionWatch"]
 class SessionWatch(Watch):
     """Sessions: runs of slices less than the gap apart."""
 
-    def __init__(
-        self, window: Session, number: int, state: WindowState, slices: Slices, after: Any, settled: int
-    ) -> None:
-        super().__init__(window, number, state, slices, after, settled)
-        self.gap = window.number
+    group = "sessions"
+
+    def resume(self, after: Any, settled: int) -> None:
+        self.gap = self.window.number
         self._emitted: Any = None  # the last time in the sessions that have been emitted
         self._scanned: Any = None  # and in what is known of the first that has not
         self._begin: Any = None  # where that begins
-        held, at = slices.all, 0
+        held, at = self.slices.all, 0
         while after is not None and at < len(held):
             at = self._run_end(at)
             if held[at - 1].last + self.gap > after:
                 break
             self._emitted = held[at - 1].last
-
-    def enlist(self, watches: Watches) -> None:
-        watches.sessions.append(self)
 
     def look_again(self, time: Any = -math.inf) -> None:
         """A tuple has come out of order; behind the begin of the first session not given it ends none sooner."""

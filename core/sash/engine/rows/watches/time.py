@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch
-from sash.state.lane_state import WindowState
-from sash.windows import ContextFree
-
-if TYPE_CHECKING:
-    from sash.engine.rows.watches.all import Watches
 
 __all__ = ["TimeWatch"]
 
@@ -20,18 +14,13 @@ __all__ = ["TimeWatch"]
 class TimeWatch(Watch):
     """A context free window on time."""
 
-    def __init__(
-        self, window: ContextFree, number: int, state: WindowState, slices: Slices, after: Any, settled: int
-    ) -> None:
-        super().__init__(window, number, state, slices, after, settled)
-        self.window = window
+    group = "timed"
+
+    def resume(self, after: Any, settled: int) -> None:
         self._extents: Iterator[tuple[Any, Any]] | None = None
         self._start: Any = None
         if after is not None:
             self._restart(after)
-
-    def enlist(self, watches: Watches) -> None:
-        watches.timed.append(self)
 
     def next_edge(self, after: Any) -> Any:
         """The next edge behind ``after``; none before the window was added."""
