@@ -200,7 +200,7 @@ def nonsense(blob: bytes, sections: list[bytes], generator: random.Random) -> by
     for _ in range(generator.randrange(1, 4)):
         section[generator.randrange(len(section))] = generator.randrange(256)
     version, kind, _ = envelope.open_envelope(blob)
-    again = envelope.sealed(kind, list(map(bytes, changed)))
+    again = envelope.seal(kind, list(map(bytes, changed)))
     return with_version(again, version)
 
 
@@ -209,7 +209,7 @@ def with_version(blob: bytes, version: int) -> bytes:
     _, kind, sections = envelope.open_envelope(blob)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(envelope, "VERSION", version)
-        return envelope.sealed(kind, sections)
+        return envelope.seal(kind, sections)
 
 
 def test_nonsense_under_a_right_checksum_is_refused_too() -> None:
@@ -483,5 +483,5 @@ def test_the_format_does_not_change_unnoticed() -> None:
         np.arange(3.0),
     )
     assert f"{crc32(dumps((*everything, *more))):08x}" == "eaf584a0"
-    blob = envelope.sealed(envelope.WHOLE, [b"abc", b""])
+    blob = envelope.seal(envelope.WHOLE, [b"abc", b""])
     assert blob.hex() == "53415348020003000200000003000000000000006162636d7c8c6d000000000000000003b7d40d"

@@ -86,6 +86,26 @@ def test_a_window_that_is_added_and_one_that_is_removed() -> None:
     assert len(blocks) - len(deleted) + len(written) < 10
 
 
+def test_blocks_of_rows_that_columns_cut_anew_are_not_taken_for_theirs() -> None:
+    """Without lateness columns run the query: slices that keep their tuples are cut to one tuple each."""
+    windows = {"n": sash.sliding(40), "t": sash.sliding(60, 20, on="ts")}
+    query = sash.Query(key="k", windows=windows, aggregates={"n": sash.Sum("x")}, time="ts", allowed_lateness=4)
+    batches = [{"k": ["a", "b"] * 30, "ts": list(range(b, b + 60)), "x": list(range(60))} for b in range(0, 600, 60)]
+    op, blocks = reloaded(KeyedOperator(query, own_watermark="key"), {}, "key")
+    for batch in batches[:4]:
+        op.process_batch(batch)
+        op, blocks = reloaded(op, blocks, "key")
+    assert blocks
+    header, written, deleted = op.snapshot_parts(trusted=True)
+    blocks = {name: block for name, block in (blocks | written).items() if name not in deleted}
+    strict = query.using(allowed_lateness=None)
+    op = KeyedOperator.restore_parts(strict, header, blocks, own_watermark="key", trusted=True)
+    whole = KeyedOperator.restore_parts(strict, header, blocks, own_watermark="key", trusted=True)
+    for batch in batches[4:]:
+        assert op.process_batch(batch) == whole.process_batch(batch)
+        op, blocks = reloaded(op, blocks, "key")
+
+
 def test_what_is_missing_or_in_another_place_is_seen() -> None:
     op = KeyedOperator(SUM)
     op.process_batch({"k": ["a", "b"] * 10, "x": list(range(20))})

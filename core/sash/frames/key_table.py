@@ -38,6 +38,15 @@ class KeyTable:
 
     # keys that come
 
+    def number_of(self, key: Key) -> int | None:
+        """The number of a key that has come already; None: it has not, or cannot be looked up at once. O(1)."""
+        if self._numbers is None:
+            return None
+        try:
+            return self._numbers.get(key[0] if len(key) == 1 else key)
+        except TypeError:  # it cannot be a key, which number() says
+            return None
+
     def number(self, key: Key, row: int = 0) -> int:
         """The number of a row's key. O(1); ``row`` is named by the error if it cannot be a key."""
         numbers = self._numbers if self._numbers is not None else self._index()

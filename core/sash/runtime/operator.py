@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
 from sash.engine.lane import Mark
-from sash.engine.results import AnyOutcome, Emitted
+from sash.engine.results import AnyOutcome, Emitted, Result
 from sash.engine.rows.engine import RowEngine
 from sash.frames import columns_of
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark
 from sash.runtime.snapshots import Snapshots
 from sash.values.arrays import Nan
+from sash.values.time_codec import TimeCodec
 
 __all__ = ["KeyOperator", "Operator"]
 
@@ -55,7 +57,7 @@ class Operator(Snapshots):
         self._order_places = [None if order is None else query.columns.index(order) for order in self._orders]
         self._take_values = _chosen([query.columns.index(column) for column in query.values])
         self._take_key = _chosen([query.columns.index(column) for column in self._key_columns])
-        self._only = self._driver.lanes[0] if len(self._driver.lanes) == 1 and not self._key_columns else None
+        self._only = self._driver.lanes[0] if len(self._driver.lanes) == 1 else None
 
     def warm_up(self) -> None:
         """Prepare for rows, so that the first does not wait."""
@@ -76,8 +78,11 @@ class Operator(Snapshots):
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._driver.rows} has no column {error.args[0]!r}; it has {there}") from None
         only = self._only
-        if only is not None and type(only.engine) is RowEngine and only.engine.lanes:
-            return self._take_only(only.engine, moments[0], values, self._output.row)
+        if only is not None and type(only.engine) is RowEngine and not only.engine.streams:
+            code = self._keys.number_of(key)
+            if code is not None:
+                make = partial(self._keyed_row, key) if key else self._output.row
+                return self._take_alone(only.engine, code, moments[0], values, make)
         return self._take(key, moments, values, self._row)
 
     def take(self, row: Values) -> list[Values]:
@@ -101,8 +106,11 @@ class Operator(Snapshots):
             needed, count = ", ".join(map(repr, self.query.columns)), self._driver.rows
             raise ValueError(f"row {count} has {len(row)} values; it needs one for each of {needed}") from None
         only = self._only
-        if only is not None and type(only.engine) is RowEngine and only.engine.lanes:
-            return self._take_only(only.engine, moments[0], values, self._output.values)
+        if only is not None and type(only.engine) is RowEngine and not only.engine.streams:
+            code = self._keys.number_of(key)
+            if code is not None:
+                make = partial(self._keyed_values, key) if key else self._output.values
+                return self._take_alone(only.engine, code, moments[0], values, make)
         return self._take(key, moments, values, self._row_values)
 
     def _take(
@@ -117,9 +125,11 @@ class Operator(Snapshots):
             self._undo(mark)
             raise
 
-    def _take_only(self, engine: RowEngine, moment: Any, values: Values, make: Callable[..., Made]) -> list[Made]:
-        """The same for the most common operator, of one key and one lane, where a row is a call of that lane."""
-        driver, lane, described = self._driver, engine.lanes[0], engine.lane
+    def _take_alone(
+        self, engine: RowEngine, code: int, moment: Any, values: Values, make: Callable[..., Made]
+    ) -> list[Made]:
+        """The same where a row concerns one lane of one key that is known: the most common case, apart for speed."""
+        driver, lane, described = self._driver, engine.lanes[code], engine.lane
         times, rows, dropped, marked = driver.times, driver.rows, driver.dropped, lane.marked
         try:
             if described.order is not None:
@@ -138,7 +148,7 @@ class Operator(Snapshots):
         except BaseException:
             driver.times, driver.rows, driver.dropped = times, rows, dropped
             if lane.marked is not marked:
-                driver.lanes[0].undo(Mark(engine, engine.mark_of(0)))
+                driver.lanes[0].undo(Mark(engine, engine.mark_of(code)))
             raise
 
     def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
@@ -193,6 +203,12 @@ class Operator(Snapshots):
 
     def _row(self, lane: Lane, emitted: Emitted) -> Row:
         return dict(zip(self._results, self._row_values(lane, emitted), strict=True))
+
+    def _keyed_row(self, key: Values, lane: Lane, result: Result, codecs: Mapping[str, TimeCodec]) -> Row:
+        return dict(zip(self._results, self._keyed_values(key, lane, result, codecs), strict=True))
+
+    def _keyed_values(self, key: Values, lane: Lane, result: Result, codecs: Mapping[str, TimeCodec]) -> Values:
+        return (*key, *self._output.values(lane, result, codecs))
 
     def _row_values(self, lane: Lane, emitted: Emitted) -> Values:
         values = self._output.values(lane, emitted.result, self._driver.times.codecs)

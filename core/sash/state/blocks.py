@@ -18,7 +18,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.state.columns import constant_or_packed, read_constant, read_slices, slice_parts
-from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, opened, sealed
+from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, open_sections, seal
 from sash.state.lane_state import BLOCK, LaneState, SliceColumns
 from sash.state.partial_units import in_units
 from sash.state.v1 import upgrade_block
@@ -99,7 +99,7 @@ def _block(slices: SliceColumns, begin: int, numbered: int, name: BlockId, trust
     places = slice(begin + number - numbered, begin + (name[2] + 1) * BLOCK - numbered)
     own = slices.take(places)
     body = (*name[:2], number, slice_parts(own, np.array([len(own)])))
-    return sealed(BLOCK_OF_SLICES, [dumps(body, trusted)])
+    return seal(BLOCK_OF_SLICES, [dumps(body, trusted)])
 
 
 def read_blocks(
@@ -122,7 +122,7 @@ def _read_block(blocks: Mapping[BlockId, bytes], name: BlockId, numbered: int, t
     """The slices of a block that have not left since."""
     if name not in blocks:
         raise StateError(f"the saved state is incomplete: block {name[2]} of key number {name[1]} is missing")
-    body = loads(opened(blocks[name], BLOCK_OF_SLICES, 1)[0], trusted)
+    body = loads(open_sections(blocks[name], BLOCK_OF_SLICES, 1)[0], trusted)
     if open_envelope(blocks[name]).version == 1:
         body = upgrade_block(body)
     order, serial, number, parts = body

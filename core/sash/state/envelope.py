@@ -15,8 +15,8 @@ __all__ = [
     "Envelope",
     "StateError",
     "open_envelope",
-    "opened",
-    "sealed",
+    "open_sections",
+    "seal",
 ]
 
 VERSION = 2
@@ -39,7 +39,7 @@ class Envelope(NamedTuple):
     sections: list[bytes]
 
 
-def sealed(kind: int, sections: Sequence[bytes]) -> bytes:
+def seal(kind: int, sections: Sequence[bytes]) -> bytes:
     """A preamble and sections, each with its length before and, behind, the checksum of all bytes so far."""
     out = [_PREAMBLE.pack(b"SASH", VERSION, kind, 0, len(sections))]
     check = crc32(out[0])
@@ -51,7 +51,7 @@ def sealed(kind: int, sections: Sequence[bytes]) -> bytes:
 
 
 def open_envelope(blob: bytes) -> Envelope:
-    """What :func:`sealed` was given; a :class:`StateError` if it is damaged."""
+    """What :func:`seal` was given; a :class:`StateError` if it is damaged."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise StateError(f"a saved state is bytes; got {type(blob).__name__}")
     blob = bytes(blob)
@@ -83,7 +83,7 @@ def open_envelope(blob: bytes) -> Envelope:
     return Envelope(version, kind, sections)
 
 
-def opened(blob: bytes, kind: int, least: int) -> list[bytes]:
+def open_sections(blob: bytes, kind: int, least: int) -> list[bytes]:
     """The sections of an envelope of this kind, at least so many."""
     envelope = open_envelope(blob)
     if envelope.kind != kind or len(envelope.sections) < least or envelope.version < 1:

@@ -25,7 +25,7 @@ from sash.state.columns import (
     tuple_parts,
     unpack,
 )
-from sash.state.envelope import HEADER, WHOLE, StateError, open_envelope, sealed
+from sash.state.envelope import HEADER, WHOLE, StateError, open_envelope, seal
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
 from sash.state.values import dumps, loads
@@ -64,7 +64,7 @@ def write(query: Query, contents: Contents, trusted: bool = False) -> bytes:
     ``trusted`` allows objects of users' own types, by cloudpickle: inside an engine's state, nowhere else.
     """
     lanes = [(order, *_lane_parts(lane, lane.slices), None) for order, lane in contents.lanes.items()]
-    return _sealed(WHOLE, query, contents, lanes, trusted)
+    return _seal(WHOLE, query, contents, lanes, trusted)
 
 
 def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tuple[Changes, Array, dict[str, Ledger]]:
@@ -84,7 +84,7 @@ def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tupl
     for order, old in known.items():
         gone = old.without(ledgers.get(order, Ledger.none()))
         deleted += [(order, serial, block) for _, serial, block in gone]
-    header = _sealed(HEADER, query, contents, [serials, *lanes], trusted)
+    header = _seal(HEADER, query, contents, [serials, *lanes], trusted)
     return Changes(header, written, deleted), serials, ledgers
 
 
@@ -94,9 +94,9 @@ def _more_serials(contents: Contents) -> Array:
     return np.concatenate([serials, np.arange(behind, behind + keys - len(serials))])
 
 
-def _sealed(kind: int, query: Query, contents: Contents, more: list[Any], trusted: bool) -> bytes:
+def _seal(kind: int, query: Query, contents: Contents, more: list[Any], trusted: bool) -> bytes:
     sections = [contents.extra, contents.keys, *more]
-    return sealed(kind, [fingerprint(query), *(dumps(section, trusted) for section in sections)])
+    return seal(kind, [fingerprint(query), *(dumps(section, trusted) for section in sections)])
 
 
 def read(query: Query, blob: bytes, trusted: bool = False) -> Contents:

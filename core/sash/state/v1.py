@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.state.columns import read_column, read_slices
-from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, opened
+from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_sections
 from sash.state.fingerprint import Fingerprint
 from sash.state.key_states import KeyState, SliceState, gather
 from sash.state.lane_state import (
@@ -49,7 +49,7 @@ class Contents(NamedTuple):
 
 def fingerprint_of(kind: int, sections: list[bytes]) -> bytes:
     """The fingerprint of the query of a state."""
-    return opened(sections[0], HEADER, 2)[0] if kind == WHOLE else sections[0]
+    return open_sections(sections[0], HEADER, 2)[0] if kind == WHOLE else sections[0]
 
 
 def read(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted: bool) -> Contents:
@@ -57,7 +57,7 @@ def read(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted:
     if kind == WHOLE:
         header, *rest = sections
         numbered = {_NUMBER.unpack_from(section)[0]: section[_NUMBER.size :] for section in rest}
-        return _read_one_key(opened(header, HEADER, 2), numbered, trusted)
+        return _read_one_key(open_sections(header, HEADER, 2), numbered, trusted)
     if kind == HEADER:
         return _read_one_key(sections, blocks, trusted)
     extra, keys, *lanes = [loads(section, trusted) for section in sections[1:]]
@@ -98,7 +98,7 @@ def _tables(
         named = f"block {block} of {f'the windows on {order!r}' if order else 'the windows in the order of arrival'}"
         if prefix + block not in blocks:
             raise StateError(f"the saved state is incomplete: {named} is missing")
-        of, begin, table = loads(opened(blocks[prefix + block], BLOCK_OF_SLICES, 1)[0], trusted)
+        of, begin, table = loads(open_sections(blocks[prefix + block], BLOCK_OF_SLICES, 1)[0], trusted)
         slices = _slice_states(table)
         if (of, begin // BLOCK, begin + len(slices)) != (order, block, (block + 1) * BLOCK):
             raise StateError(f"the saved state is damaged: another block is in the place of {named}")

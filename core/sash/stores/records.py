@@ -20,7 +20,7 @@ from time import monotonic
 from typing import Any
 
 from sash.state.columns import column_parts, read_column
-from sash.state.envelope import StateError, opened, sealed
+from sash.state.envelope import StateError, open_sections, seal
 from sash.state.values import dumps, loads
 from sash.stores.base import Store, StoreAway, StoreError, page_key
 from sash.values.partial_column import PartialColumn
@@ -50,13 +50,13 @@ class Header:
 
     def to_bytes(self) -> bytes:
         """The bytes of the header. O(1)."""
-        return sealed(_HEADER, [dumps(asdict(self))])
+        return seal(_HEADER, [dumps(asdict(self))])
 
     @staticmethod
     def from_bytes(data: bytes, name: str) -> Header:
         """The inverse of :meth:`to_bytes`. Raises :class:`StoreError` for other or damaged bytes."""
         try:
-            header = Header(**loads(opened(data, _HEADER, 1)[0]))
+            header = Header(**loads(open_sections(data, _HEADER, 1)[0]))
         except (StateError, TypeError, ValueError) as error:
             raise StoreError(f"{name} does not hold a window, or is damaged: {error}") from error
         if not 0 <= header.swept <= header.front <= header.end:
@@ -74,7 +74,7 @@ class Header:
 
 def write_page(level: int, page: int, elements: list[Any], trusted: bool) -> bytes:
     """The bytes of a page. O(elements)."""
-    return sealed(_PAGE, [dumps((level, page, column_parts(PartialColumn.of(elements))), trusted)])
+    return seal(_PAGE, [dumps((level, page, column_parts(PartialColumn.of(elements))), trusted)])
 
 
 def read_page(level: int, page: int, data: bytes | None, size: int, name: str, trusted: bool) -> list[Any]:
@@ -83,7 +83,7 @@ def read_page(level: int, page: int, data: bytes | None, size: int, name: str, t
     if data is None:
         raise StoreError(f"{name} is damaged: {where} is missing")
     try:
-        *place, column = loads(opened(data, _PAGE, 1)[0], trusted)
+        *place, column = loads(open_sections(data, _PAGE, 1)[0], trusted)
         elements = read_column(column).to_list()
     except (StateError, TypeError, ValueError) as error:
         raise StoreError(f"{name} is damaged: {where} cannot be read: {error}") from error

@@ -22,6 +22,7 @@ from sash.state.lane_state import (
     SliceColumns,
     TupleColumns,
     WindowColumns,
+    next_block,
 )
 from sash.state.time_columns import time_bounds, time_list
 from sash.values.arrays import Array, array_of, in_micros, to_list
@@ -82,6 +83,8 @@ def load(saved: LaneState, query: Query, lane: Lane) -> State:
     slices, waiting = _slices_of_tuples(saved.slices, query), saved.pending
     rules = Rules(query, lane, np.dtype(np.float64 if _floating(saved) else np.int64))
     keys = _keys(saved, rules.dtype)
+    if slices is not saved.slices:
+        keys = replace(keys, evicted=_new_numbers(saved))
     aggregates, partials = _aggregates(query, slices)
     first = _times(slices.first, rules.dtype)
     last = first if slices.last is slices.first else _times(slices.last, rules.dtype)
@@ -166,6 +169,14 @@ def _slices_of_tuples(slices: SliceColumns, query: Query) -> SliceColumns:
     rest = replace(slices.take(whole), codes=np.flatnonzero(whole), kept=fine.kept)
     joint = SliceColumns.concatenate([rest, fine])  # by the place that they had
     return replace(joint, codes=slices.codes[joint.codes])
+
+
+def _new_numbers(saved: LaneState) -> Array:
+    """The numbers of the first slices, where slices were cut: blocks that were written do not hold them any more."""
+    slices, numbered = saved.slices, saved.keys.numbered.copy()
+    cut, held = np.unique(slices.codes[slices.kept.codes]), np.bincount(slices.codes, minlength=len(numbered))
+    numbered[cut] = next_block(numbered[cut], held[cut])
+    return numbered
 
 
 def _lift(row: Mapping[str, Any], query: Query) -> Sequence[Any]:

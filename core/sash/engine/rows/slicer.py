@@ -262,7 +262,7 @@ class Slicer:
         if decisions.in_order or (decisions.buffered and not decisions.revises):
             return max(len(pieces) - 1 - self._tips, 0)
         at = max(self.slices.covering(horizon), 0)
-        gap = self.watches.gap
+        gap = 0 if self.watches.gap == math.inf else self.watches.gap  # without sessions, tuples apart join nothing
         while at and (pieces[at - 1].end > horizon or pieces[at - 1].last + gap > horizon > -math.inf):
             at -= 1
         return at
