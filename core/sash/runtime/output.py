@@ -39,11 +39,6 @@ class Output:
         self._read = tuple(dict.fromkeys(read))
         self._result_types: dict[Any, dict[str, Any]] = {}
 
-    def codec(self, lane: Lane, codec: TimeCodec) -> TimeCodec:
-        """The codec of a lane whose column holds times of ``codec``; refuses windows that do not fit it. O(windows)."""
-        assert lane.order is not None
-        return self._times.adopt(lane, lane.order, codec).codecs[lane.order]
-
     def row(self, lane: Lane, result: Result, codecs: Codecs) -> dict[str, Any]:
         """A result as a row. O(1)."""
         return dict(zip(self._columns, self.values(lane, result, codecs), strict=True))

@@ -119,16 +119,6 @@ class TimeCodec:
             return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
         return TimeCodec("number")
 
-    @staticmethod
-    def of_watermark(value: Any, row: int, column: str, time_unit: str | None) -> tuple[TimeCodec, bool]:
-        """The codec for a watermark that comes before any row, and whether rows have it, too.
-
-        A watermark does not show whether the column holds whole numbers or floats.
-        """
-        if time_unit is not None:
-            return TimeCodec("epoch", time_unit), False
-        return TimeCodec.of(value, row, column), True
-
     @property
     def is_number(self) -> bool:
         """Whether times are plain numbers, not timestamps."""
