@@ -26,8 +26,8 @@ def _batch(job: Job) -> Iterator[Any]:
 
 
 def _stream(job: Job) -> Iterator[Any]:
-    """Watermarks are each key's own, as in :class:`sash.Operator`."""
-    operator, empty = KeyedOperator(job.query, own_watermark=True), job.source.schema.empty_table()
+    """Each key has its own watermark: a file may hold one key after the other."""
+    operator, empty = KeyedOperator(job.query, own_watermark="key"), job.source.schema.empty_table()
     job.tally.doing, job.tally.late = "streaming", 0
     yield operator.process_batch(empty)
     for table in job.source.tables():
