@@ -60,7 +60,7 @@ LIMITS = [
     Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), enforced=True),
     Limit("isinstance on windows, watches, rules, stores", 8, counts.type_tests, enforced=True),
     Limit("lane drivers", 1, counts.lane_drivers, enforced=True),
-    Limit("writers of state", 1, counts.state_writers),
+    Limit("writers of state", 1, counts.state_writers, enforced=True),
     Limit("copies of csa–lcs", 3, counts.csa_lcs_copies),
     Limit("files visited by a quiet row", 5, partial(_visited, "quiet row")),
     Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row")),

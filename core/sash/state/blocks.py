@@ -18,11 +18,11 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.state.columns import constant_or_packed, read_constant, read_slices, slice_parts
-from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, open_sections, seal
+from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, open_sections
 from sash.state.lane_state import BLOCK, LaneState, SliceColumns
 from sash.state.partial_units import in_units
 from sash.state.v1 import upgrade_block
-from sash.state.values import dumps, loads
+from sash.state.values import loads
 from sash.values.arrays import Array
 
 __all__ = ["BlockId", "Ledger", "read_blocks", "take_blocks"]
@@ -79,27 +79,26 @@ class Ledger(NamedTuple):
 
 
 def take_blocks(
-    lane: LaneState, order: str, ledger: Ledger, known: Ledger, trusted: bool
-) -> tuple[SliceColumns, dict[BlockId, bytes]]:
-    """The slices of a lane that are in no block, and the blocks that are not known. O(slices)."""
+    lane: LaneState, order: str, ledger: Ledger, known: Ledger
+) -> tuple[SliceColumns, dict[BlockId, tuple[Any, ...]]]:
+    """The slices of a lane that are in no block, and what is written of the blocks that are not known. O(slices)."""
     slices, numbered = lane.slices, lane.keys.numbered
     begins = np.searchsorted(slices.codes, np.arange(len(lane.keys)))
     inside = np.where(ledger.stops > ledger.starts, ledger.stops * BLOCK - numbered, 0)
     rank = np.arange(len(slices)) - begins[slices.codes]
     new = {
-        (order, serial, block): _block(slices, int(begins[at]), int(numbered[at]), (order, serial, block), trusted)
+        (order, serial, block): _block(slices, int(begins[at]), int(numbered[at]), (order, serial, block))
         for at, serial, block in ledger.without(known)
     }
     return (slices.take(rank >= inside[slices.codes]) if inside.any() else slices), new
 
 
-def _block(slices: SliceColumns, begin: int, numbered: int, name: BlockId, trusted: bool) -> bytes:
+def _block(slices: SliceColumns, begin: int, numbered: int, name: BlockId) -> tuple[Any, ...]:
     """A block; of its slices, some may have left before it is written."""
     number = max(name[2] * BLOCK, numbered)
     places = slice(begin + number - numbered, begin + (name[2] + 1) * BLOCK - numbered)
     own = slices.take(places)
-    body = (*name[:2], number, slice_parts(own, np.array([len(own)])))
-    return seal(BLOCK_OF_SLICES, [dumps(body, trusted)])
+    return (*name[:2], number, slice_parts(own, np.array([len(own)])))
 
 
 def read_blocks(

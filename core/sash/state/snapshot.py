@@ -25,7 +25,7 @@ from sash.state.columns import (
     tuple_parts,
     unpack,
 )
-from sash.state.envelope import HEADER, WHOLE, StateError, open_envelope, seal
+from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_envelope, seal
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
 from sash.state.values import dumps, loads
@@ -78,9 +78,9 @@ def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tupl
     deleted: list[BlockId] = []
     for order, lane in contents.lanes.items():
         ledger = ledgers[order] = Ledger.of(lane, serials[: len(lane.keys)])
-        rest, new = take_blocks(lane, order, ledger, known.get(order, Ledger.none()), trusted)
+        rest, new = take_blocks(lane, order, ledger, known.get(order, Ledger.none()))
         lanes.append((order, *_lane_parts(lane, rest), ledger.parts()))
-        written |= new
+        written |= {name: seal(BLOCK_OF_SLICES, [dumps(body, trusted)]) for name, body in new.items()}
     for order, old in known.items():
         gone = old.without(ledgers.get(order, Ledger.none()))
         deleted += [(order, serial, block) for _, serial, block in gone]
