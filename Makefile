@@ -17,13 +17,14 @@ demo: venv ## see Sash at work: here, on an embedded Spark and on an embedded Fl
 	@scripts/flink-jar
 	@$(python) -m sash_experiments.demo --engines spark flink $(ARGS)
 
-# One group of tests goes to one process, so that each engine's JVM is started once.
+# One group of tests goes to one process, so that each engine's JVM is started once. One process more than there are
+# cores, because those that wait for an engine leave theirs idle.
 test: venv ## run all tests, those on real local engines included
 	@scripts/java
 	@scripts/redis
 	@scripts/flink-jar
 	@scripts/chromium
-	@$(python) -m pytest --numprocesses=auto --dist=loadgroup $(ARGS)
+	@$(python) -m pytest --numprocesses=$$($(python) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist=loadgroup $(ARGS)
 
 .PHONY: test-quick chaos
 test-quick: venv ## run the tests of the core only: without those that start containers, engines or a browser
