@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import gc
 import json
 import random
 from array import array
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,6 +33,15 @@ slicing-fig8 slicing-fig9 slicing-fig10 slicing-fig11 slicing-fig12 slicing-fig1
 slicing-fig16 slicing-fig17 ra-tab3 ra-fig6 ra-fig7 ra-fig8 ra-fig9 ra-fig10 ra-fig11 mta-exp1 mta-exp2 mta-exp3
 mta-exp4""".split()
 MEASURED = [name for name, each in EXPERIMENTS.items() if each.measure is not None]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_heap() -> Iterator[None]:
+    """Measuring collects garbage each time: not in what other tests have left behind."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 def test_every_table_and_figure_is_declared() -> None:
