@@ -75,6 +75,7 @@ def test_state_results_and_merges_are_those_of_the_long_way(
 ) -> None:
     query = query_of(windows, aggregate, *bounds)
     ours = sash.Operator(query, own_watermark=own)
+    row_lane(ours)  # is there in both, before any tuple
     other = never_quiet(sash.Operator(query, own_watermark=own))
     newest = 0
     for number, (what, far) in enumerate(steps):
@@ -97,6 +98,7 @@ def test_state_results_and_merges_are_those_of_the_long_way(
 def test_slices_are_dropped_as_soon_as_on_the_long_way(own: bool) -> None:
     query = query_of("sliding", "sum", 0, 0)
     ours = sash.Operator(query, own_watermark=own)
+    row_lane(ours)  # is there in both, before any tuple
     other = never_quiet(sash.Operator(query, own_watermark=own))
     held = set()
     for t in range(0, 3000, 2):
