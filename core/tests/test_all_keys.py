@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -221,7 +223,7 @@ class TestWatermark:
             assert op.metrics["late_dropped"] == 1
 
     def test_rows_ask_only_the_keys_whose_windows_end(self) -> None:
-        """10,000 keys, one of which goes on: a row does not ask them all."""
+        """2,000 keys, one of which goes on: a row does not ask them all."""
         op = sash.Operator(QUERY.using(windows=sash.tumbling(1_000_000, on="ts")))
         for number in range(2_000):
             op.process(row(number, 1))
@@ -247,3 +249,31 @@ def test_a_state_of_one_key_is_refused_for_all_keys() -> None:
     saved = KeyOperator(QUERY).snapshot()
     with pytest.raises(StateError):
         sash.Operator.restore(QUERY, saved)
+
+
+@pytest.mark.parametrize("own", ["stream", "keys", None, 1, ["km"]])
+def test_an_unknown_owner_of_the_watermark_is_refused(own: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"own_watermark must be True, False, 'key' or columns"):
+        sash.Operator(QUERY, own_watermark=own)
+
+
+@pytest.mark.parametrize("rows_first", [True, False])
+@pytest.mark.parametrize(
+    ("moments", "moment"),
+    [
+        (pd.to_datetime(["2024-03-01 12:00"], utc=True), datetime(2024, 3, 1, 12, tzinfo=UTC)),
+        (pd.to_datetime(["2024-03-01 12:00"]), datetime(2024, 3, 1, 12)),
+        (pd.to_timedelta(["90s"]), timedelta(seconds=90)),
+    ],
+    ids=["zone", "no zone", "duration"],
+)
+def test_a_time_is_the_same_key_in_rows_and_in_batches(moments: Any, moment: Any, rows_first: bool) -> None:
+    op = sash.Operator(sash.Query(key="k", windows=sash.tumbling(2), aggregates={"n": sash.Count()}))
+    if rows_first:
+        assert op.process({"k": moment}) == []
+        table = op.process_batch(pd.DataFrame({"k": moments}))
+        assert table["k"].tolist() == [moments[0]] and table["k"].dtype == pd.DataFrame({"k": moments})["k"].dtype
+    else:
+        assert op.process_batch(pd.DataFrame({"k": moments})).empty
+        assert op.process({"k": moment}) == [{"k": moment, "window_start": 0, "window_end": 2, "n": 2}]
+    assert op.keys == 1

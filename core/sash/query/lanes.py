@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sash.values.durations import nanoseconds
 from sash.windows import Window
 
-__all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "lanes_of", "watermark_of"]
+__all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "check_own_watermark", "lanes_of", "watermark_of"]
 
 TimeUnit = Literal["s", "ms", "us", "ns"]
 """What the plain numbers of a time column count since 1970."""
@@ -73,6 +73,22 @@ def lanes_of(
             if not windows[name].can_be_corrected:
                 raise ValueError(f"{windows[name]}: its results cannot be corrected; leave out allowed_lateness")
     return lanes
+
+
+def check_own_watermark(own: Any, orders: Collection[str]) -> None:
+    """Refuse what says of no watermark whose it is; ``orders`` are the columns that order windows.
+
+    >>> check_own_watermark("keys", ["km"])
+    Traceback (most recent call last):
+    ValueError: own_watermark must be True, False, 'key' or columns that order windows (here 'km'); got 'keys'
+    """
+    if isinstance(own, bool) or own == "key":
+        return
+    if isinstance(own, str) or not isinstance(own, Collection) or not set(own) <= set(orders):
+        there = ", ".join(map(repr, orders)) or "none"
+        raise ValueError(
+            f"own_watermark must be True, False, 'key' or columns that order windows (here {there}); got {own!r}"
+        )
 
 
 def watermark_of(own: OwnWatermark, lane: Lane) -> WatermarkOf:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from operator import itemgetter
 from typing import Any, TypeVar
 
-from sash.engine.lane import Mark
-from sash.engine.results import AnyOutcome, Emitted, Result
-from sash.engine.rows.engine import RowEngine
+from sash.engine.results import AnyOutcome, Emitted
 from sash.frames import columns_of
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark
 from sash.runtime.snapshots import Snapshots
 from sash.values.arrays import Nan
-from sash.values.time_codec import TimeCodec
 
 __all__ = ["KeyOperator", "Operator"]
 
@@ -57,7 +53,6 @@ class Operator(Snapshots):
         self._order_places = [None if order is None else query.columns.index(order) for order in self._orders]
         self._take_values = _chosen([query.columns.index(column) for column in query.values])
         self._take_key = _chosen([query.columns.index(column) for column in self._key_columns])
-        self._only = self._driver.lanes[0] if len(self._driver.lanes) == 1 else None
 
     def warm_up(self) -> None:
         """Prepare for rows, so that the first does not wait."""
@@ -77,13 +72,7 @@ class Operator(Snapshots):
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._driver.rows} has no column {error.args[0]!r}; it has {there}") from None
-        only = self._only
-        if only is not None and type(only.engine) is RowEngine and not only.engine.streams:
-            code = self._keys.number_of(key)
-            if code is not None:
-                make = partial(self._keyed_row, key) if key else self._output.row
-                return self._take_alone(only.engine, code, moments[0], values, make)
-        return self._take(key, moments, values, self._row)
+        return self._take(key, moments, values, self._name)
 
     def take(self, row: Values) -> list[Values]:
         """As :meth:`process`, for engines whose rows have no names: a row's values in the order of ``query.columns``.
@@ -105,50 +94,26 @@ class Operator(Snapshots):
         except IndexError:
             needed, count = ", ".join(map(repr, self.query.columns)), self._driver.rows
             raise ValueError(f"row {count} has {len(row)} values; it needs one for each of {needed}") from None
-        only = self._only
-        if only is not None and type(only.engine) is RowEngine and not only.engine.streams:
+        return self._take(key, moments, values, tuple)
+
+    def _take(self, key: Values, moments: Sequence[Any], values: Values, shape: Callable[[Values], Made]) -> list[Made]:
+        """Take a tuple; ``shape`` makes what is returned of the values of a result."""
+        driver = self._driver
+        if driver.alone:
             code = self._keys.number_of(key)
             if code is not None:
-                make = partial(self._keyed_values, key) if key else self._output.values
-                return self._take_alone(only.engine, code, moments[0], values, make)
-        return self._take(key, moments, values, self._row_values)
-
-    def _take(
-        self, key: Values, moments: Sequence[Any], values: Values, make: Callable[[Lane, Emitted], Made]
-    ) -> list[Made]:
+                return driver.process_alone(
+                    code,
+                    moments[0],
+                    values,
+                    lambda lane, result: shape((*key, *self._output.values(lane, result, driver.times.codecs))),
+                )
         mark = self._mark()
         try:
-            code = self._keys.number(key, self._driver.rows)
-            emitted = self._driver.process_row(code, moments, values)
-            return [make(lane, result) for lane, result in emitted]
+            emitted = driver.process_row(self._keys.number(key, driver.rows), moments, values)
+            return [shape(self._values(lane, result)) for lane, result in emitted]
         except BaseException:
             self._undo(mark)
-            raise
-
-    def _take_alone(
-        self, engine: RowEngine, code: int, moment: Any, values: Values, make: Callable[..., Made]
-    ) -> list[Made]:
-        """The same where a row concerns one lane of one key that is known: the most common case, apart for speed."""
-        driver, lane, described = self._driver, engine.lanes[code], engine.lane
-        times, rows, dropped, marked = driver.times, driver.rows, driver.dropped, lane.marked
-        try:
-            if described.order is not None:
-                codec = times.codecs.get(described.order)
-                if codec is None:
-                    moment, driver.times = times.of_row(described, moment, rows)
-                else:
-                    moment = codec.to_inside(moment, rows, described.order)
-            try:
-                results = lane.process(moment, values)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"row {rows}: {error}") from error
-            driver.dropped = (0,) if results is None else ()
-            driver.rows = rows + 1
-            return [make(described, result, driver.times.codecs) for result in results] if results else []
-        except BaseException:
-            driver.times, driver.rows, driver.dropped = times, rows, dropped
-            if lane.marked is not marked:
-                driver.lanes[0].undo(Mark(engine, engine.mark_of(code)))
             raise
 
     def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
@@ -196,23 +161,18 @@ class Operator(Snapshots):
         return self._close(self._values_of)
 
     def _rows_of(self, outcomes: list[AnyOutcome]) -> list[Row]:
-        return [self._row(outcome.lane, emitted) for outcome in outcomes for emitted in outcome.rows()]
+        return list(map(self._name, self._values_of(outcomes)))
 
     def _values_of(self, outcomes: list[AnyOutcome]) -> list[Values]:
-        return [self._row_values(outcome.lane, emitted) for outcome in outcomes for emitted in outcome.rows()]
+        return [self._values(outcome.lane, emitted) for outcome in outcomes for emitted in outcome.rows()]
 
-    def _row(self, lane: Lane, emitted: Emitted) -> Row:
-        return dict(zip(self._results, self._row_values(lane, emitted), strict=True))
-
-    def _keyed_row(self, key: Values, lane: Lane, result: Result, codecs: Mapping[str, TimeCodec]) -> Row:
-        return dict(zip(self._results, self._keyed_values(key, lane, result, codecs), strict=True))
-
-    def _keyed_values(self, key: Values, lane: Lane, result: Result, codecs: Mapping[str, TimeCodec]) -> Values:
-        return (*key, *self._output.values(lane, result, codecs))
-
-    def _row_values(self, lane: Lane, emitted: Emitted) -> Values:
+    def _values(self, lane: Lane, emitted: Emitted) -> Values:
+        """The values of a result, those of its key first."""
         values = self._output.values(lane, emitted.result, self._driver.times.codecs)
-        return (*self._keys.key(emitted.code), *values) if self._key_columns else values
+        return (*self._keys.key(emitted.code), *values)
+
+    def _name(self, values: Values) -> Row:
+        return dict(zip(self._results, values, strict=True))
 
 
 class KeyOperator(Operator):

@@ -31,17 +31,12 @@ class Output:
         self._named = None not in query.named
         self._revises = query.revises
         self._plain = not (self._named or self._revises)
-        self._columns = query.results[len(query.keys) :]
         self._on_counts = {name: window.bounds_are_positions for name, window in query.named.items()}
         self._bounds = BoundColumns(query)
         self._times = Times(query)
         read = (name for aggregation in query.aggregates.values() for name in aggregation.columns)
         self._read = tuple(dict.fromkeys(read))
         self._result_types: dict[Any, dict[str, Any]] = {}
-
-    def row(self, lane: Lane, result: Result, codecs: Codecs) -> dict[str, Any]:
-        """A result as a row. O(1)."""
-        return dict(zip(self._columns, self.values(lane, result, codecs), strict=True))
 
     def values(self, lane: Lane, result: Result, codecs: Codecs) -> tuple[Any, ...]:
         """A result as the values of a row. O(1)."""

@@ -13,10 +13,10 @@ from sash.engine.results import AnyOutcome, Outcome
 from sash.frames import Frame, columns_of, factorize
 from sash.frames.key_table import KeyTable
 from sash.query import Query
-from sash.query.lanes import OwnWatermark
+from sash.query.lanes import OwnWatermark, check_own_watermark
 from sash.runtime.driver import Driver, DriverMark
 from sash.runtime.output import Output
-from sash.values.arrays import Array
+from sash.values.arrays import Array, in_micros, objects, to_list
 
 __all__ = ["Outcomes", "Stream"]
 
@@ -41,6 +41,7 @@ class Stream:
     def __init__(
         self, query: Query, own_watermark: OwnWatermark, *, mixed: bool, keys: tuple[str, ...] | None = None
     ) -> None:
+        check_own_watermark(own_watermark, query.orders)
         self._own, self._mixed = own_watermark, mixed
         self._key_columns = query.keys if keys is None else keys
         self._closed = False
@@ -73,6 +74,8 @@ class Stream:
         """Take a batch; ``make`` makes what is returned of the outcomes."""
         self._refuse_closed()
         codes, distinct = factorize(frame, self._key_columns)
+        if self._mixed:
+            distinct = {name: _as_in_rows(column, frame.zone(name)) for name, column in distinct.items()}
         mark = self._mark()
         try:
             codes = self._keys.number_batch(codes, distinct)
@@ -199,3 +202,8 @@ class Stream:
         self._keys, self._serials, self._gone, self._closed = own
         self._driver.undo(of_driver)
         self._keys.undo(of_keys)
+
+
+def _as_in_rows(keys: Array, zone: str | None) -> Array:
+    """Keys that are times as the objects that rows have, so that they are the same keys."""
+    return objects(to_list(in_micros(keys), zone)) if keys.dtype.kind in "mM" else keys
