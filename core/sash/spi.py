@@ -8,7 +8,7 @@ Streams
     of a single key.
 Sorted batches
     :class:`SortedBatches` takes record batches of rows that are sorted by key and emits record batches of results;
-    :func:`gathered` are such batches with enough rows each.
+    :func:`coalesce_batches` makes such batches large enough.
 Results
     :func:`result_columns` are the columns (:class:`Column`) of a query's results in Arrow's types, as far as an engine
     has them (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window are
@@ -40,11 +40,10 @@ from typing import TYPE_CHECKING, Any
 from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
 from sash.query.file import QueryImportError, parse_query
 from sash.query.import_paths import near
-from sash.runtime.arrow_output import ArrowOutput
+from sash.runtime.arrow_output import ArrowOutput, Column, EngineTypes, result_columns
 from sash.runtime.keyed import KeyedOperator, Outcomes
 from sash.runtime.operator import KeyOperator
-from sash.runtime.result_columns import Column, EngineTypes, result_columns
-from sash.runtime.sorted_batches import SortedBatches, gathered
+from sash.runtime.sorted_batches import SortedBatches, coalesce_batches
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.values import dumps
@@ -76,9 +75,9 @@ __all__ = [
     "SortedBatches",
     "UsageError",
     "bound_column",
+    "coalesce_batches",
     "dumps",
     "fingerprint",
-    "gathered",
     "hold_pool",
     "in_micros",
     "keep_freed_memory",

@@ -13,8 +13,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
+from sash.runtime.arrow_output import bound_types
 from sash.runtime.keyed import KeyedOperator
-from sash.runtime.result_columns import bound_types
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.frames import columns_of
-from sash.runtime.sorted_keys import Numbering, SortedKeys
+from sash.runtime.sorted_batches import KeyNumbers, SortedKeys
 
 WINDOWS = [sash.sliding(3, partial=True), sash.sliding(4, 2, on="t"), sash.session(2, on="t"), sash.tumbling(1)]
 
@@ -20,7 +20,7 @@ def run_sorted(query: sash.Query, rows: list[dict[str, Any]], sizes: list[int], 
     """As an engine does: rows sorted by group, if there are groups, or else by key; within that by time."""
     rank = (lambda row: (row["k"] % groups, row["t"])) if groups else (lambda row: (row["k"], row["t"]))
     ordered = sorted(rows, key=rank)
-    numbering, engine = Numbering(["k"]), SortedKeys(query)
+    numbers, engine = KeyNumbers(["k"]), SortedKeys(query)
     open_keys: list[int] = []
     results: list[Any] = []
 
@@ -35,7 +35,7 @@ def run_sorted(query: sash.Query, rows: list[dict[str, Any]], sizes: list[int], 
         batch = ordered[at : at + size]
         frame = columns_of(batch, query.columns)
         grouped = np.array([row["k"] % groups for row in batch]) if groups else None
-        codes, new, starts, left = numbering.of(frame, grouped)
+        codes, new, starts, left = numbers.number(frame, grouped)
         known = open_keys + [batch[row]["k"] for row in new]
         note(engine.process(frame, codes, starts), known)
         open_keys = known[left:]

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from sash import Query
-from sash.spi import SortedBatches, gathered
+from sash.spi import SortedBatches, coalesce_batches
 from sash_spark.paths import orders_of, read_columns
 from sash_spark.schema import arrow_schema, checked
 from sash_spark.worker import check_python, settle
@@ -115,7 +115,7 @@ class Worker:
         settle()
         running = SortedBatches(self.query, arrow_schema(self.schema))
         names = list(self.query.columns or ["c0"])
-        for batch in gathered(batches, self.rows):
+        for batch in coalesce_batches(batches, self.rows):
             groups = batch.column("g").to_numpy() if self.query.keys else None
             yield from running.take(batch.select(range(len(names))).rename_columns(names), groups)
         yield from running.end()

@@ -18,7 +18,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark import TaskContext
 
-from sash.spi import gathered
+from sash.spi import coalesce_batches
 from sash_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Pack:
         settle()
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
-        for piece, batch in enumerate(gathered(batches, self.rows)):
+        for piece, batch in enumerate(coalesce_batches(batches, self.rows)):
             yield self._packed(batch, task, piece)
 
     def _packed(self, batch: pa.RecordBatch, task: int, piece: int) -> pa.RecordBatch:

@@ -1,25 +1,127 @@
-"""Results as Arrow record batches of a schema that was fixed before any row: what engines expect."""
+"""Results as Arrow record batches, for engines: their schema, which is fixed before any row, and the batches.
+
+An engine has its columns in Arrow's types, in which rows travel, and says what it calls a type and which ones it lacks.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from sash.aggregations import Aggregation
+from sash.aggregations.result_types import declared_type, never_null
 from sash.engine.results import Outcome
 from sash.frames.arrow_arrays import array_of
 from sash.query import Query
-from sash.runtime.window_bounds import POSITION, lane_fields
+from sash.query.lanes import Lane
+from sash.runtime.window_bounds import POSITION, bound_fields, bound_kind, check_order, lane_fields
+from sash.values.arrow_types import ArrowTypes
 from sash.values.epochs import numbers_of
 from sash.values.timestamps import STEPS
 
 if TYPE_CHECKING:
     from sash.runtime.keyed import Outcomes
 
-__all__ = ["ArrowOutput"]
+__all__ = ["ArrowOutput", "Column", "EngineTypes", "bound_types", "result_columns"]
 
 Array = np.ndarray[Any, Any]
+
+
+class EngineTypes(ArrowTypes):
+    """Arrow's types as an engine has them."""
+
+    def name(self, kind: pa.DataType) -> str:
+        """What users of the engine call a type."""
+        return str(kind)
+
+    def check_key(self, name: str, kind: pa.DataType) -> None:
+        """Refuse a type that the engine cannot group rows by."""
+
+
+class Column(NamedTuple):
+    """A column of a table."""
+
+    name: str
+    kind: pa.DataType
+    nullable: bool = True
+
+
+def result_columns(
+    query: Query,
+    find: Callable[[str], Column],
+    system: EngineTypes,
+    types: Mapping[str, pa.DataType] | None = None,
+) -> list[Column]:
+    """The columns of a query's results; an error says what does not fit. ``types`` are known types of aggregates.
+
+    Both bounds of windows have the type of the column whose values they are, a whole number for positions. Where
+    windows of one query differ in this, they are a structure with a field for each: the others are null. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.sliding(3), aggregates={"n": sash.Count()})
+    >>> [f"{name} {kind}" for name, kind, _ in result_columns(query, Column, EngineTypes())]
+    ['window_start int64', 'window_end int64', 'n int64']
+    """
+    if not isinstance(query, Query):
+        raise TypeError(f"query must be a sash.Query; got {type(query).__name__}")
+    read = {name: find(name) for name in query.columns}
+    for lane in query.lanes:
+        if lane.order is not None:
+            kind = read[lane.order].kind
+            check_order(query, lane, system.order_kind(kind), system.name(kind), system.tick(kind))
+    if unknown := set(types or ()) - set(query.aggregates):
+        raise ValueError(f"types= is given for {sorted(unknown)}, which are no aggregates of the query")
+    for key in query.keys:
+        system.check_key(key, read[key].kind)
+    columns = [read[key] for key in query.keys]
+    if None not in query.named:
+        columns.append(Column("window", pa.string(), False))
+    bounds = bound_types(query, {name: column.kind for name, column in read.items()})
+    bound = pa.struct(list(bounds.items())) if len(set(bounds.values())) > 1 else next(iter(bounds.values()))
+    columns += [Column(name, bound, False) for name in ("window_start", "window_end")]
+    if query.revises:
+        columns.append(Column("revision", pa.int64(), False))
+    for name, aggregation in query.aggregates.items():
+        inputs = [read[column] for column in aggregation.columns]
+        kind = types[name] if types and name in types else _result_type(name, aggregation, inputs, system)
+        columns.append(Column(name, kind, not never_null(aggregation, any(column.nullable for column in inputs))))
+    return columns
+
+
+def _result_type(name: str, aggregation: Aggregation, inputs: list[Column], system: EngineTypes) -> pa.DataType:
+    try:
+        return declared_type(aggregation, [column.kind for column in inputs], system)
+    except TypeError as error:
+        typed = ", ".join(f"{column.name!r} is {system.name(column.kind)}" for column in inputs)
+        raise TypeError(f"aggregate {name!r}: {error}" + (f" (column {typed})" if typed else "")) from error
+
+
+def bound_types(query: Query, kinds: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
+    """The types of the bounds of a query's windows over columns of these ``kinds``, by column and for positions.
+
+    O(windows).
+
+    >>> import sash
+    >>> both = {"counts": sash.sliding(3), "times": sash.sliding("36h", "12h")}
+    >>> query = sash.Query(windows=both, aggregates={"n": sash.Count()}, time="day")
+    >>> bound_types(query, {"day": pa.date32()})
+    {'position': DataType(int64), 'day': TimestampType(timestamp[us])}
+    """
+    return {
+        name: pa.int64() if lane is None else _bound_type(query, lane, kinds[name])
+        for name, lane in bound_fields(query).items()
+    }
+
+
+def _bound_type(query: Query, lane: Lane, kind: pa.DataType) -> pa.DataType:
+    order = ArrowTypes().order_kind(kind) or "number"
+    bound = bound_kind(query, lane, order)
+    if bound in ("timestamp", "date"):
+        return kind if bound == order else pa.timestamp("us")
+    return pa.int64() if bound == "whole" else pa.float64()
 
 
 class ArrowOutput:
@@ -70,9 +172,11 @@ class ArrowOutput:
         """The starts or ends of windows; where a query has bounds of several types, a structure of them."""
         numbers = self._numbers(outcome, inside)
         if not pa.types.is_struct(kind):
-            return _array(numbers, kind)
-        masks = [self._rows(outcome, field.name) for field in kind]
-        parts = [_array(np.where(rows, numbers, 0), field.type, ~rows) for field, rows in zip(kind, masks, strict=True)]
+            return _bound_array(numbers, kind)
+        parts = []
+        for field in kind:
+            rows = self._rows(outcome, field.name)
+            parts.append(_bound_array(np.where(rows, numbers, 0), field.type, ~rows))
         return pa.StructArray.from_arrays(parts, fields=list(kind))
 
     def _rows(self, outcome: Outcome, field: str) -> Array:
@@ -90,7 +194,7 @@ class ArrowOutput:
         return np.where(positions, inside, numbers_of(np.where(positions, 0, inside), unit, whole=True))
 
 
-def _array(inside: Array, kind: pa.DataType, null: Array | None = None) -> pa.Array:
+def _bound_array(inside: Array, kind: pa.DataType, null: Array | None = None) -> pa.Array:
     """Times inside as an array of a type."""
     if pa.types.is_timestamp(kind):
         return pa.array((inside // STEPS[kind.unit]).astype(np.int64, copy=False), mask=null).view(kind)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
@@ -22,11 +22,11 @@ from sash.engine.planner import Plan
 from sash.engine.results import AnyOutcome, Emitted, Result
 from sash.engine.rows.engine import RowEngine
 from sash.frames import Frame
+from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
-from sash.runtime.error_rows import naming_rows
 from sash.runtime.times import Times
 
-__all__ = ["Driver", "DriverMark"]
+__all__ = ["Driver", "DriverMark", "raise_naming_row"]
 
 Array = np.ndarray[Any, Any]
 Made = TypeVar("Made")
@@ -70,9 +70,11 @@ class Driver:
         outcomes: list[AnyOutcome] = []
         dropped: set[int] = set()
         for lane, array in zip(self.lanes, inside, strict=True):
-            with naming_rows(self.query, frame, codes, self.rows):
+            try:
                 engine = lane.batches()
                 outcomes.append(engine.process(codes, array, frame, keys))
+            except (TypeError, ArithmeticError) as error:
+                raise_naming_row(error, self.query, frame, codes, self.rows)
             dropped.update(engine.dropped.tolist())
         self.times, self.dropped = times, sorted(dropped)
         self.rows += len(frame)
@@ -219,3 +221,39 @@ class Driver:
         """The form of each aggregate that batches have been run by."""
         for lane in self.lanes:
             yield from getattr(lane.running, "forms", {}).items()
+
+
+# errors
+
+
+def raise_naming_row(error: Exception, query: Query, frame: Frame, codes: Array, first: int = 0) -> NoReturn:
+    """Raise an error of an aggregate again, as one that names the row, counted from ``first``. O(rows)."""
+    complaint = _complaint(query, frame, codes, first)
+    if complaint is None:
+        raise error
+    raise TypeError(complaint) from error
+
+
+def _complaint(query: Query, frame: Frame, codes: Array, first: int) -> str | None:
+    """What is wrong with the first row that cannot be lifted, or combined with those of its key before it."""
+    keys, complaints = codes.tolist(), []
+    for aggregation in query.aggregates.values():
+        columns = [frame.listed(column) for column in aggregation.columns]
+        values = columns[0] if len(columns) == 1 else zip(*columns, strict=True) if columns else [None] * len(frame)
+        totals: dict[Any, Any] = {}
+        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
+            try:
+                partial = aggregation.lift(value)
+            except TypeError as error:
+                complaints.append((row, str(error)))
+                break
+            before = totals.get(key)
+            try:
+                totals[key] = aggregation.combine(before, partial)
+            except (TypeError, ArithmeticError) as error:
+                complaints.append((row, f"{aggregation!r} cannot combine {before!r} with {partial!r}: {error}"))
+                break
+    if not complaints:
+        return None
+    row, complaint = min(complaints)
+    return f"row {first + row}: {complaint}"

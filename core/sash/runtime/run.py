@@ -10,8 +10,7 @@ from sash.engine.planner import plan
 from sash.engine.results import Outcome
 from sash.frames import Frame, columns_of, factorize
 from sash.query import Query
-from sash.runtime.driver import Driver
-from sash.runtime.error_rows import naming_rows
+from sash.runtime.driver import Driver, raise_naming_row
 from sash.runtime.output import Output
 from sash.values.arrays import Array, Nan
 
@@ -46,9 +45,11 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     outcomes = []
     for part, codes_of_part in _parts(frame, codes):
         outcomes += driver.process(part, codes_of_part, keys)
-    with naming_rows(query, frame, codes):
+    try:
         outcomes += driver.close()
-    return Output(query).table(frame, _by_lane(outcomes), driver.times.codecs, distinct)
+    except (TypeError, ArithmeticError) as error:
+        raise_naming_row(error, query, frame, codes)
+    return Output(query).table(frame, _by_lane(outcomes), driver.times, distinct)
 
 
 def _parts(frame: Frame, codes: Array) -> Iterator[tuple[Frame, Array]]:

@@ -113,7 +113,7 @@ class Stream:
     def _table(self, frame: Frame, outcomes: list[AnyOutcome]) -> Any:
         """Results as a table of the kind of ``frame``."""
         lanes, keys = self._outcomes(outcomes)
-        return self._output.table(frame, lanes, self._driver.times.codecs, keys if self._key_columns else None)
+        return self._output.table(frame, lanes, self._driver.times, keys if self._key_columns else None)
 
     def _outcomes(self, outcomes: list[AnyOutcome]) -> Outcomes:
         """Results as columns, with the columns of those keys only that have some."""
