@@ -15,8 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.engine.columns.lane import ColumnLane, Results, unsupported
+from sash.engine.columns.engine import ColumnEngine
+from sash.engine.decisions import unsupported
 from sash.engine.planner import plan
+from sash.engine.results import Outcome
 from sash.engine.rows.lane import RowLane
 from sash.state.key_states import KeyState, gather, scatter
 from sash.testing import Evaluator, Failing
@@ -122,7 +124,7 @@ class Player:
     def __init__(self, stream: Stream) -> None:
         self.query, self.own = stream.query, stream.own
         (lane,) = stream.query.lanes
-        self.lane = ColumnLane(stream.query, lane, "key" if stream.own else None)
+        self.lane = ColumnEngine(stream.query, lane, "key" if stream.own else None, keys=1)
         self.results: dict[int, list[dict[str, Any]]] = {}
 
     def play(self, events: Sequence[Event]) -> None:
@@ -136,7 +138,7 @@ class Player:
             if event[0] == "advance":
                 self._take(self.lane.advance(event[1]))
             elif event[0] == "close":
-                self._take(self.lane.close())
+                self._take(self.lane.advance(math.inf))
             else:
                 self._change(event)
         self._process(batch)
@@ -148,9 +150,9 @@ class Player:
             codes = np.array([row.get("key", 0) for row in batch])
             times = None if order is None else np.array([row[order] for row in batch])
             single = self.lane.keys == 1 and not codes.any()
-            self._take(self.lane.process(None if single else codes, times, columns, len(batch)))
+            self._take(self.lane.take(None if single else codes, times, columns, len(batch)))
 
-    def _take(self, results: Results) -> None:
+    def _take(self, results: Outcome) -> None:
         for code, row in zip(results.codes.tolist(), rows_of(results, self.query, self.lane), strict=True):
             self.results.setdefault(code, []).append(row)
 
@@ -163,20 +165,20 @@ class Player:
         self.query = self.query.using(windows=named)
         (lane,) = self.query.lanes
         state.fit(lane.names, self.query.values)
-        self.lane = ColumnLane(self.query, lane, "key" if self.own else None)
+        self.lane = ColumnEngine(self.query, lane, "key" if self.own else None, keys=1)
         self.lane.load(state)
 
     def reload(self) -> None:
-        lane = ColumnLane(self.query, self.lane.lane, "key" if self.own else None)
+        lane = ColumnEngine(self.query, self.lane.lane, "key" if self.own else None, keys=1)
         lane.load(self.lane.save())
         self.lane = lane
 
 
-def key_states(lane: ColumnLane) -> list[KeyState]:
+def key_states(lane: ColumnEngine) -> list[KeyState]:
     return scatter(lane.save(), list(lane.query.aggregates.values()), lane.query.values)
 
 
-def rows_of(results: Results, query: sash.Query, lane: ColumnLane) -> Iterator[dict[str, Any]]:
+def rows_of(results: Outcome, query: sash.Query, lane: ColumnEngine) -> Iterator[dict[str, Any]]:
     columns = [_listed(query.aggregates[name], values) for name, values in results.aggregates.items()]
     for i in range(len(results)):
         row = {"window": lane.lane.names[int(results.window[i])]} if isinstance(query.windows, Mapping) else {}
@@ -219,8 +221,8 @@ def check(stream: Stream, reload: bool = False) -> None:
             player.reload()
     results, dropped = expected(stream)
     assert player.results == results
-    assert player.lane.late_dropped == dropped
-    assert player.lane.results == sum(map(len, results.values()))
+    assert player.lane.metrics()["late_dropped"] == dropped
+    assert player.lane.metrics()["results_out"] == sum(map(len, results.values()))
 
 
 def asked(of: st.SearchStrategy[Window] | None = None, computed: Any = None) -> st.SearchStrategy[sash.Query]:
@@ -320,14 +322,14 @@ def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict
         yield row | dict(zip(query.aggregates, result.aggregates, strict=True))
 
 
-def lane_of(window: Any, computed: Any = None, keys: int = 1, own: bool = True, **options: Any) -> ColumnLane:
+def lane_of(window: Any, computed: Any = None, keys: int = 1, own: bool = True, **options: Any) -> ColumnEngine:
     query = sash.Query(windows=window, aggregates=computed or {"m": sash.Max("x")}, **options)
-    return ColumnLane(query, query.lanes[0], "key" if own else None, keys)
+    return ColumnEngine(query, query.lanes[0], "key" if own else None, keys=keys)
 
 
-def seen(lane: ColumnLane) -> Any:
+def seen(lane: ColumnEngine) -> Any:
     """All that can be seen of a lane."""
-    return key_states(lane), lane.late_dropped, lane.results, lane.merges, lane.slices_held, lane.tuples_held
+    return key_states(lane), lane.metrics()
 
 
 class TestFailures:
@@ -335,12 +337,12 @@ class TestFailures:
         failing = Failing(sash.Sum("x"))
         lane = lane_of(sash.sliding(4, 2, on="ts"), {"m": failing, "n": sash.Collect("x")}, time="ts")
         times, x = np.array([0, 1, 3, 5, 6]), np.array([1, 2, 3, 4, 5])
-        lane.process(None, times, {"x": x})
+        lane.take(None, times, {"x": x})
         before = repr(seen(lane))
         for merges in itertools.count(1):
             failing.fuse = merges
             try:
-                found = lane.process(None, times + 7, {"x": x})
+                found = lane.take(None, times + 7, {"x": x})
                 break
             except ArithmeticError:
                 assert repr(seen(lane)) == before
@@ -349,27 +351,27 @@ class TestFailures:
     def test_an_overflow(self) -> None:
         lane = lane_of(sash.sliding(2), {"m": sash.Sum("x")})
         large = np.array([2**62, 2**62 - 1])
-        assert lane.process(None, None, {"x": large}).aggregates["m"].tolist() == [2**63 - 1]
+        assert lane.take(None, None, {"x": large}).aggregates["m"].tolist() == [2**63 - 1]
         before = repr(seen(lane))
         with pytest.raises(OverflowError):
-            lane.process(None, None, {"x": large + 1})
+            lane.take(None, None, {"x": large + 1})
         assert repr(seen(lane)) == before
-        assert lane.process(None, None, {"x": -large}).aggregates["m"].tolist() == [-1, 1 - 2**63]
+        assert lane.take(None, None, {"x": -large}).aggregates["m"].tolist() == [-1, 1 - 2**63]
 
     def test_a_value_of_a_wrong_type_is_refused_when_it_comes(self) -> None:
         lane = lane_of(sash.tumbling(3), {"m": sash.Concat("x")}, time="ts", watermark_delay=10)
-        lane.process(None, np.array([1, 2]), {"x": np.array(["a", "b"], object)})
+        lane.take(None, np.array([1, 2]), {"x": np.array(["a", "b"], object)})
         with pytest.raises(TypeError):
-            lane.process(None, np.array([3]), {"x": np.array([b"c"], object)})
-        assert lane.process(None, np.array([4]), {"x": np.array(["d"], object)}).codes.tolist() == []
-        assert lane.close().aggregates["m"].tolist() == ["a,b,d"]
+            lane.take(None, np.array([3]), {"x": np.array([b"c"], object)})
+        assert lane.take(None, np.array([4]), {"x": np.array(["d"], object)}).codes.tolist() == []
+        assert lane.advance(math.inf).aggregates["m"].tolist() == ["a,b,d"]
 
     def test_a_user_s_function_that_raises(self) -> None:
         lane = lane_of(sash.punctuated(lambda x: 1 // x, "x"), time="ts")
-        lane.process(None, np.array([1, 2]), {"x": np.array([1, 2])})
+        lane.take(None, np.array([1, 2]), {"x": np.array([1, 2])})
         before = repr(seen(lane))
         with pytest.raises(ZeroDivisionError):
-            lane.process(None, np.array([3, 4]), {"x": np.array([1, 0])})
+            lane.take(None, np.array([3, 4]), {"x": np.array([1, 0])})
         assert repr(seen(lane)) == before
 
     def test_a_warning_made_an_error(self) -> None:
@@ -378,30 +380,30 @@ class TestFailures:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             with pytest.raises(sash.PerformanceWarning):
-                lane.process(None, None, {"x": np.array([1, 2])})
+                lane.take(None, None, {"x": np.array([1, 2])})
         assert repr(seen(lane)) == before
-        assert len(lane.process(None, None, {"x": np.array([1, 2])})) == 1
+        assert len(lane.take(None, None, {"x": np.array([1, 2])})) == 1
 
     def test_times_that_are_too_far_out(self) -> None:
         lane = lane_of(sash.sliding(10, 5, on="ts"), time="ts")
         with pytest.raises(OverflowError, match="column 'ts': 9223372036854775807 is too near"):
-            lane.process(None, np.array([0, 2**63 - 1]), {"x": np.zeros(2)})
-        assert lane.process(None, np.array([0, 2**63 - 100]), {"x": np.zeros(2)}).end.tolist() == [5, 10]
+            lane.take(None, np.array([0, 2**63 - 1]), {"x": np.zeros(2)})
+        assert lane.take(None, np.array([0, 2**63 - 100]), {"x": np.zeros(2)}).end.tolist() == [5, 10]
 
     def test_lengths_that_differ(self) -> None:
-        with pytest.raises(ValueError, match=r"of one length; got \[2, 3\]"):
-            lane_of(sash.tumbling(3)).process(None, np.arange(2), {"x": np.zeros(3)})
+        with pytest.raises(ValueError, match=r"the same length; got \[2, 3\]"):
+            lane_of(sash.tumbling(3)).take(None, np.arange(2), {"x": np.zeros(3)})
 
     def test_rows_of_many_keys_need_codes(self) -> None:
         with pytest.raises(ValueError, match="which of 2 keys"):
-            lane_of(sash.tumbling(3), keys=2).process(None, None, {"x": np.zeros(3)})
+            lane_of(sash.tumbling(3), keys=2).take(None, None, {"x": np.zeros(3)})
 
     def test_what_is_not_supported(self) -> None:
         query = sash.Query(windows=Changes(), aggregates={"m": sash.Max("x")})
         reason = unsupported(query, query.lanes[0])
         assert reason is not None and "told of each tuple" in reason
         with pytest.raises(ValueError, match="told of each tuple"):
-            ColumnLane(query, query.lanes[0])
+            ColumnEngine(query, query.lanes[0])
 
 
 class TestScale:
@@ -417,16 +419,16 @@ class TestScale:
     def test_long_gaps_of_many_keys(self) -> None:
         lane = lane_of(sash.sliding(5, 1, on="ts"), time="ts", keys=3)
         codes, times = np.array([0, 1, 2, 2, 1, 0]), np.array([0, -5, 7, 10**15, 10**16, 10**17])
-        found = lane.process(codes, times, {"x": np.arange(6.0)})
+        found = lane.take(codes, times, {"x": np.arange(6.0)})
         assert np.bincount(found.codes).tolist() == [5, 5, 5]
-        assert np.bincount(lane.close().codes).tolist() == [5, 5, 5]
+        assert np.bincount(lane.advance(math.inf).codes).tolist() == [5, 5, 5]
 
     def test_a_hundred_thousand_keys_in_one_call(self) -> None:
         keys, each = 100_000, 100
         codes, times = np.tile(np.arange(keys), each), np.repeat(np.arange(each), keys)
         x = np.random.default_rng(1).integers(0, 1000, keys * each)
         lane = lane_of(sash.sliding(20, 5, on="ts"), time="ts", keys=keys)
-        found = lane.process(codes, times, {"x": x})
+        found = lane.take(codes, times, {"x": x})
         grid = x.reshape(each, keys)
         assert len(found) == keys * 19
         for k, start in enumerate(range(-15, 80, 5)):
@@ -439,31 +441,31 @@ class TestScale:
         lane = lane_of(windows, time="ts", watermark_delay=6)
         for begin in range(0, 20_000, 7):
             times = np.arange(begin, begin + 7) // 20 * 26 + np.arange(begin, begin + 7) % 20
-            lane.process(None, times, {"x": times % 52 == 0})
-            assert lane.slices_held < 40 and lane.tuples_held < 15
+            lane.take(None, times, {"x": times % 52 == 0})
+            assert lane.metrics()["slices_held"] < 40 and lane.metrics()["tuples_held"] < 15
 
     def test_single_rows_make_no_more_slices_than_a_batch(self) -> None:
         singly, at_once = (lane_of(sash.sliding(100, 10, on="ts"), time="ts") for _ in range(2))
         times, x = np.arange(95), np.arange(95.0)
-        at_once.process(None, times, {"x": x})
+        at_once.take(None, times, {"x": x})
         for i in range(95):
-            singly.process(None, times[i : i + 1], {"x": x[i : i + 1]})
-        assert singly.slices_held == at_once.slices_held == 10
+            singly.take(None, times[i : i + 1], {"x": x[i : i + 1]})
+        assert singly.metrics()["slices_held"] == at_once.metrics()["slices_held"] == 10
 
 
 class TestColumns:
     def test_rows_that_come_too_late_are_told(self) -> None:
         lane = lane_of(sash.tumbling(10), time="ts", watermark_delay=2, keys=2)
         codes, times = np.array([0, 0, 1, 0, 1, 0]), np.array([5, 9, 5, 6, 1, 7])
-        lane.process(codes, times, {"x": np.zeros(6)})
-        assert lane.dropped.tolist() == [3, 4] and lane.late_dropped == 2
-        lane.process(codes[:1], times[1:2], {"x": np.zeros(1)})
+        lane.take(codes, times, {"x": np.zeros(6)})
+        assert lane.dropped.tolist() == [3, 4] and lane.metrics()["late_dropped"] == 2
+        lane.take(codes[:1], times[1:2], {"x": np.zeros(1)})
         assert lane.dropped.tolist() == []
 
     def test_a_key_that_comes_later_has_been_told_of_the_watermark(self) -> None:
         lane = lane_of(sash.tumbling(10), time="ts", watermark_delay=2)
         lane.advance(50)
-        lane.process(np.array([3, 3]), np.array([49, 50]), {"x": np.zeros(2)})
+        lane.take(np.array([3, 3]), np.array([49, 50]), {"x": np.zeros(2)})
         assert lane.dropped.tolist() == [0] and lane.keys == 4
 
     def test_a_type_that_changes(self) -> None:
@@ -476,7 +478,7 @@ class TestColumns:
             np.array([7], np.int8),
             np.array([1, None], object),
         ]
-        found = [lane.process(None, None, {"x": column}) for column in columns]
+        found = [lane.take(None, None, {"x": column}) for column in columns]
         values = [value for column in columns for value in column.tolist()]
         spans = [values[i : i + 3] for i in range(len(values) - 2)]
         kept = [[value for value in span if value is not None] for span in spans]
@@ -486,33 +488,33 @@ class TestColumns:
 
     def test_a_type_that_changes_while_rows_wait(self) -> None:
         lane = lane_of(sash.tumbling(2), {"m": sash.First("x")}, time="ts", watermark_delay=100)
-        lane.process(None, np.array([3, 1]), {"x": np.array([1, 2])})
-        lane.process(None, np.array([2, 0]), {"x": np.array([0.5, 1.5])})
-        assert lane.close().aggregates["m"].tolist() == [1.5, 0.5]
+        lane.take(None, np.array([3, 1]), {"x": np.array([1, 2])})
+        lane.take(None, np.array([2, 0]), {"x": np.array([0.5, 1.5])})
+        assert lane.advance(math.inf).aggregates["m"].tolist() == [1.5, 0.5]
 
     def test_arrays_that_cannot_be_written_to_or_change_later(self) -> None:
         lane = lane_of(sash.sliding(3), {"m": sash.Max("x"), "l": sash.Last("x")}, time="ts")
         times, x = np.arange(10)[::2], np.arange(5.0)
         times.flags.writeable = x.flags.writeable = False
-        lane.process(None, times, {"x": x})
+        lane.take(None, times, {"x": x})
         times, x = np.array([10, 12]), np.array([5.0, 6.0])
-        lane.process(None, times, {"x": x})
+        lane.take(None, times, {"x": x})
         times[:], x[:] = 99, 99
-        found = lane.process(None, np.array([14]), {"x": np.array([1.0])})
+        found = lane.take(None, np.array([14]), {"x": np.array([1.0])})
         assert found.aggregates["m"].tolist() == [6.0] and found.start.tolist() == [5]
 
     def test_timestamps_are_results(self) -> None:
         lane = lane_of(sash.tumbling(2), {"m": sash.Last("x")})
         days = np.array(["2026-01-01", "2026-01-02"], "datetime64[D]")
-        assert lane.process(None, None, {"x": days}).aggregates["m"].tolist() == days[1:].tolist()
+        assert lane.take(None, None, {"x": days}).aggregates["m"].tolist() == days[1:].tolist()
 
     def test_rows_that_nothing_is_read_of(self) -> None:
         lane = lane_of(sash.tumbling(2), {"n": sash.Count()})
-        assert lane.process(None, None, {}, size=5).aggregates["n"].tolist() == [2, 2]
+        assert lane.take(None, None, {}, size=5).aggregates["n"].tolist() == [2, 2]
 
     def test_an_empty_batch(self) -> None:
         lane = lane_of(sash.tumbling(2), {"n": sash.Max("x"), "m": sash.M4("x")})
-        found = lane.process(None, None, {"x": np.zeros(0)})
+        found = lane.take(None, None, {"x": np.zeros(0)})
         assert len(found) == 0 and len(found.aggregates["m"]) == 4
 
     def test_one_warning_an_engine(self) -> None:
@@ -520,8 +522,8 @@ class TestColumns:
         columns = {"x": np.array(["a", "b"]), "y": np.zeros(2)}
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
-            lane.process(None, None, columns)
-            lane.process(None, None, columns)
+            lane.take(None, None, columns)
+            lane.take(None, None, columns)
         assert [str(each.message).split(" runs")[0] for each in told] == ["Concat('x', separator=',')"]
         assert told[0].category is sash.PerformanceWarning and told[0].filename == __file__
         assert [form.compiled for form in lane.forms.values()] == [False, True]

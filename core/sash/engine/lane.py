@@ -114,7 +114,7 @@ class Switch:
         if engine is None or isinstance(engine, RowEngine):
             from sash.engine.columns.engine import ColumnEngine  # brings Numba, which takes a while to import
 
-            columns = ColumnEngine(self.query, self.planned, self._watermark_of, self._mixed)
+            columns = ColumnEngine(self.query, self.lane, self._watermark_of, self._mixed)
             if engine is not None:
                 columns.load(engine.save())
             self.engine = engine = columns

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.arrays import results_of, to_list
 from sash.values.struct_column import StructColumn
-
-if TYPE_CHECKING:
-    from sash.engine.columns.batch import Results
 
 __all__ = ["AnyOutcome", "Emitted", "Outcome", "Result", "RowOutcome"]
 
@@ -59,14 +56,6 @@ class Outcome:
 
     def __len__(self) -> int:
         return len(self.window)
-
-    @staticmethod
-    def of_columns(lane: Lane, results: Results, query: Query) -> Outcome:
-        """The results of the columnar engine, which never corrects one."""
-        revision = np.zeros(len(results), np.int64)
-        return Outcome(
-            lane, results.codes, results.window, results.start, results.end, revision, results.aggregates, query
-        )
 
     def columns(self) -> Outcome:
         """Itself."""

@@ -1,4 +1,12 @@
-"""The columnar engine as a lane: all keys at once."""
+"""The columnar engine: a batch of rows of all keys through one lane. Final results only, no corrections.
+
+    rows --> late? --> in order? else they wait (buffered) or go straight into their slices (direct)
+         --> cut at edges, reduced to slices --> joined to the table of slices
+         --> windows complete? --> ranges of slices --> totals --> results, in order
+
+The results are those of the row engine, however the stream is cut into batches. A failed batch changes nothing: the
+state is one immutable object, replaced at the end.
+"""
 
 from __future__ import annotations
 
@@ -9,104 +17,224 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array, Keys, Marks, bounds
-from sash.engine.columns.lane import ColumnLane
-from sash.engine.columns.values import as_in_rows, value_columns
-from sash.engine.planner import LanePlan
+from sash.engine.columns import lane_states
+from sash.engine.columns.aggregates import refuse_unfit, warn_slow
+from sash.engine.columns.keys import Array, Keys, bounds, constant, evolve
+from sash.engine.columns.moment import Moment, Pending
+from sash.engine.columns.rules.all import Rules
+from sash.engine.columns.step import State, Step, count_rows, extend_state, place_rows
+from sash.engine.decisions import decide, unsupported
 from sash.engine.results import Outcome
 from sash.frames import Frame
+from sash.kernels.inputs import readable
+from sash.kernels.row_passes import positions_in
 from sash.query import Query
-from sash.query.lanes import WatermarkOf
+from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import LaneState
+from sash.values.arrays import objects
 
 __all__ = ["ColumnEngine"]
 
+NONE = np.zeros(0, np.int64)
+
 
 class ColumnEngine:
-    """A :class:`ColumnLane` of all keys. ``mixed``: values are as rows have them, for rows may come too."""
+    """One lane of ``keys`` keys, more as they come: a :class:`sash.engine.lane.Lane`.
 
-    def __init__(self, query: Query, planned: LanePlan, watermark_of: WatermarkOf, mixed: bool = False) -> None:
-        self._query, self._planned, self._mixed = query, planned, mixed
-        self.engine = ColumnLane(query, planned.lane, watermark_of, keys=0)
+    ``watermark_of``: rows move the watermark of their "key", of the "stream" (all keys) or, if None, of nothing.
+    ``mixed``: rows may come too, so values are held as rows hold them.
+    """
+
+    def __init__(
+        self, query: Query, lane: Lane, watermark_of: WatermarkOf = "key", mixed: bool = False, keys: int = 0
+    ) -> None:
+        reason = unsupported(query, lane)
+        if reason is not None:
+            raise ValueError(f"columns cannot run this lane: {reason}")
+        self.query, self.lane = query, lane
+        self.decisions = decide(query, lane, watermark_of is not None)
+        self.dropped = NONE
+        """The rows of the last batch that came too late."""
+        self._mixed, self._warned = mixed, False
+        self._step = Step(query, lane, self.decisions, watermark_of)
+        self._state = extend_state(lane_states.empty_state(query, lane), keys)
 
     @property
-    def dropped(self) -> Array:
-        """The rows of the last batch that came too late."""
-        return self.engine.dropped
+    def keys(self) -> int:
+        """How many keys there are."""
+        return len(self._state.keys)
 
     @property
     def advanced(self) -> Any:
-        """The watermark that all keys have been told of; None: before all times."""
-        return self.engine.advanced
+        """The watermark that all keys have reached; None: there was none."""
+        return self._state.advanced
+
+    @property
+    def forms(self) -> dict[str, Any]:
+        """The form of each aggregate: whether it is ``compiled``, and if not, the ``reason``."""
+        names, aggregates = self._state.names, self._state.aggregates
+        return {name: aggregate.form for name, aggregate in zip(names, aggregates, strict=True)}
+
+    # rows
 
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
-        """Take a batch of all keys."""
-        if self._mixed:
-            columns = {name: as_in_rows(frame, name) for name in self._query.values}
-        else:
-            columns = value_columns(self._query, frame)
-        self.engine.grow(keys)
-        only = None if self.engine.keys == 1 else codes
-        return self._outcome(self.engine.process(only, times, columns, len(frame)))
+        """Take a batch, whose rows belong to the keys ``codes``, all below ``keys``; the results it completes."""
+        self._state = extend_state(self._state, keys)
+        return self.take(None if self.keys == 1 else codes, times, self._values(frame), len(frame))
+
+    def take(
+        self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None = None
+    ) -> Outcome:
+        """The same from arrays. ``size`` is needed only if there is no array at all."""
+        state, batch = self._batch(codes, times, columns, size)
+        late = None
+        keys = state.keys
+        if len(batch):
+            state, keys, batch, late = self._step.admit(state, batch)
+            if self.decisions.buffered:
+                refuse_unfit(state.aggregates, batch.columns)
+        return self._finish(*self._step.run(state, keys, batch), NONE if late is None else np.flatnonzero(late))
+
+    def _values(self, frame: Frame) -> dict[str, Array]:
+        """The columns that aggregates read: arrays of numbers, of timestamps or of objects. O(rows).
+
+        Kernels know no time zones. So timestamps with a zone become objects if an aggregate computes with them or puts
+        them in its results, as Collect does. Those that are only compared, chosen or counted stay numbers.
+        """
+        query = self.query
+        return {
+            name: _as_in_rows(frame, name) if self._mixed or _needs_zone(query, frame, name) else frame[name]
+            for name in query.values
+        }
+
+    def _batch(
+        self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None
+    ) -> tuple[State, Pending]:
+        """The rows, and the state with their keys and with times of their type."""
+        values = {name: columns[name] for name in self.query.values}
+        lengths = {len(array) for array in (*values.values(), codes, times) if array is not None}
+        lengths |= set() if size is None else {size}
+        if len(lengths) != 1:
+            raise ValueError(f"codes, times and columns must have the same length; got {sorted(lengths)}")
+        if codes is None and self.keys > 1:
+            raise ValueError(f"codes must say which of {self.keys} keys a row belongs to")
+        size, single = lengths.pop(), codes is None
+        codes = constant(0, size) if codes is None else readable(np.asarray(codes), np.int64)
+        state = self._state if single and self.keys else extend_state(self._state, int(codes.max(initial=0)) + 1)
+        if times is None:
+            accepted = state.keys.accepted
+            times = np.arange(size) + accepted[0] if single else positions_in(codes, accepted.copy())
+        times = readable(np.asarray(times))
+        if times.dtype.kind == "f" and state.dtype.kind != "f" and len(times):
+            state = self._with_floats(state)
+        if len(times):
+            state.rules.check(times)
+        return state, Pending(codes, times.astype(state.dtype, copy=False), values)
+
+    # time
 
     def advance(self, watermark: Any) -> Outcome:
-        """Move the watermark of all keys."""
-        return self._outcome(self.engine.close() if watermark == math.inf else self.engine.advance(watermark))
+        """No row before ``watermark`` comes any more, of any key; infinity ends the input."""
+        state = self._state
+        if watermark == math.inf:
+            return self._move(evolve(state, advanced=math.inf), np.full(self.keys, bounds(state.dtype)[1]))
+        if self.lane.order is None:  # nothing can be late
+            return self._move(state, state.keys.watermark)
+        limit = state.rules.limit
+        if limit is not None and not -limit <= watermark <= limit:
+            watermark = math.copysign(math.inf, watermark)
+        elif limit is not None and watermark != int(watermark):
+            state = self._with_floats(state)
+        advanced = watermark if state.advanced is None else max(state.advanced, watermark)
+        low, high = bounds(state.dtype)
+        watermark = {-math.inf: low, math.inf: high}.get(watermark, watermark)
+        return self._move(evolve(state, advanced=advanced), np.maximum(state.keys.watermark, watermark))
 
-    def _outcome(self, results: Any) -> Outcome:
-        return Outcome.of_columns(self._planned.lane, results, self._query)
+    def _move(self, state: State, watermark: Array) -> Outcome:
+        keys = evolve(state.keys, watermark=watermark.astype(state.dtype))
+        return self._finish(*self._step.run(state, keys, state.pending.take(slice(0, 0))), NONE)
+
+    def _finish(self, state: State, outcome: Outcome, dropped: Array) -> Outcome:
+        uncompiled = any(one.dtypes is not None and not one.form.compiled for one in state.aggregates)
+        if uncompiled and not self._warned:
+            warn_slow(state.aggregates)  # may raise, if warnings are errors: then nothing has changed
+            self._warned = True
+        self._state, self.dropped = state, dropped
+        return outcome
+
+    def _with_floats(self, state: State) -> State:
+        return extend_state(evolve(state, rules=Rules(self.query, self.lane, np.dtype(np.float64))), 0)
 
     def next_end(self) -> Any:
-        """No window completes before this time unless rows come. O(keys)."""
-        return self.engine.next_end()
+        """No window of any key is complete before this time, unless rows come; None: none ever is. O(slices)."""
+        state = self._state
+        return state.rules.next_end(state.table, state.keys, state.pending.times)
+
+    # keys
 
     def newest(self) -> list[Any]:
-        """The latest time of each key."""
-        low = bounds(self.engine._state.dtype)[0]
-        return [None if time == low else time for time in self.engine._state.keys.newest.tolist()]
+        """The latest time of each key; None: it has none."""
+        low = bounds(self._state.dtype)[0]
+        return [None if time == low else time for time in self._state.keys.newest.tolist()]
 
     def keep(self, which: Array) -> None:
-        state, which = self.engine._state, which[: self.engine.keys]
+        """Forget the keys where ``which`` is False; the others are numbered anew."""
+        state, which = self._state, which[: self.keys]
         number = np.cumsum(which) - 1
         table, pending = state.table.take(which[state.table.code]), state.pending.take(which[state.pending.codes])
-        self.engine._state = replace(
+        self._state = replace(
             state,
-            keys=Keys(*(getattr(state.keys, each.name)[which] for each in fields(Keys))),
-            marks={name: _kept(marks, which) for name, marks in state.marks.items()},
+            keys=Keys(*(getattr(state.keys, field.name)[which] for field in fields(Keys))),
+            marks={name: marks.take(which) for name, marks in state.marks.items()},
             table=replace(table, code=number[table.code]),
             pending=replace(pending, codes=number[pending.codes]),
         )
 
-    def save(self) -> LaneState:
-        """The state of all keys. O(state)."""
-        return self.engine.save()
-
-    def load(self, saved: LaneState) -> None:
-        """Go on from a state, of this engine or of the one for rows. O(state)."""
-        self.engine.load(saved)
-
-    @property
-    def forms(self) -> dict[str, Any]:
-        """The form of each aggregate: whether it is compiled, and if not, why."""
-        return self.engine.forms
+    # state
 
     def mark(self) -> Any:
-        return self.engine.mark()
+        """Begin a call. O(1): the state is never changed, only replaced."""
+        return self._state, self.dropped
 
     def undo(self, mark: Any) -> None:
-        self.engine.undo(mark)
+        """Return to ``mark``. O(1)."""
+        self._state, self.dropped = mark
+
+    def save(self) -> LaneState:
+        """The state of all keys. O(state)."""
+        decisions = self.decisions
+        return lane_states.save(self._state, decisions.in_order or decisions.buffered, decisions.buffered)
+
+    def load(self, saved: LaneState) -> None:
+        """Go on from a state, of this engine or of the row engine. O(state)."""
+        saved.let_wait(self.decisions.buffered)
+        state = lane_states.load(saved, self.query, self.lane)
+        waiting = state.pending
+        if len(waiting) and not self.decisions.buffered:  # the windows that made rows wait have been removed
+            settled = state.keys.settled + count_rows(waiting.codes, len(state.keys))
+            state = evolve(state, keys=evolve(state.keys, settled=settled), pending=waiting.take(slice(0, 0)))
+            state = place_rows(waiting, state, Moment(state.keys, state.keys, state.marks))
+        self._state = state
 
     def metrics(self) -> Mapping[str, int]:
-        engine = self.engine
+        """What it has done and what it holds, over all keys."""
+        state = self._state
         return {
-            "results_out": engine.results,
+            "results_out": int(state.keys.results.sum()),
             "late_corrected": 0,
-            "late_dropped": engine.late_dropped,
-            "slices_held": engine.slices_held,
-            "tuples_held": engine.tuples_held,
-            "merges": engine.merges,
+            "late_dropped": int(state.keys.dropped.sum()),
+            "slices_held": len(state.table),
+            "tuples_held": len(state.pending),
+            "merges": state.merges,
         }
 
 
-def _kept(marks: Marks, which: Array) -> Marks:
-    return Marks(*(None if each is None else each[which] for each in (marks.since, marks.since_count, marks.edge)))
+def _as_in_rows(frame: Frame, name: str) -> Array:
+    """A column with timestamps and durations as the objects that rows hold. O(rows)."""
+    return objects(frame.listed(name)) if frame[name].dtype.kind in "mM" else frame[name]
+
+
+def _needs_zone(query: Query, frame: Frame, name: str) -> bool:
+    if frame.zone(name) is None:
+        return False
+    return not all(aggregate.takes_ticks for aggregate in query.aggregates.values() if name in aggregate.columns)

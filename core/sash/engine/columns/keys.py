@@ -10,13 +10,13 @@ import numpy as np
 
 from sash.state.time_columns import time_bounds as bounds
 
-__all__ = ["Keys", "Marks", "altered", "bounds", "constant"]
+__all__ = ["Keys", "Marks", "bounds", "constant", "evolve"]
 
 Array = np.ndarray[Any, Any]
 _Record = TypeVar("_Record")
 
 
-def altered(record: _Record, **changes: Any) -> _Record:
+def evolve(record: _Record, **changes: Any) -> _Record:
     """Another record, equal but for some fields: ``dataclasses.replace``, in a tenth of its time."""
     other = object.__new__(type(record))
     other.__dict__.update(record.__dict__, **changes)
@@ -30,7 +30,7 @@ def constant(value: int, size: int) -> Array:
 
 @dataclass(frozen=True)
 class Keys:
-    """What is known of each key, an array each. A time that there is none of is before all times."""
+    """What is known of each key, an array each. A missing time is before all times."""
 
     watermark: Array
     newest: Array
@@ -49,7 +49,7 @@ class Keys:
         times, counts = np.zeros(0, dtype), np.zeros(0, np.int64)
         return Keys(times, times, counts, counts, counts, counts, counts, times)
 
-    def grown(self, size: int, dtype: Any, watermark: Any) -> Keys:
+    def extend(self, size: int, dtype: Any, watermark: Any) -> Keys:
         """With new keys, up to ``size``, and times of the given type; ``watermark`` is that of new keys."""
         known = len(self.watermark)
         low, high = bounds(self.watermark.dtype)
@@ -64,7 +64,7 @@ class Keys:
             changes[each.name] = np.concatenate([array, new])
         if watermark is not None:
             changes["watermark"][known:] = bounds(dtype)[1] if watermark == math.inf else watermark
-        return altered(self, **changes)
+        return evolve(self, **changes)
 
     def __len__(self) -> int:
         return len(self.watermark)
@@ -74,17 +74,21 @@ class Keys:
 class Marks:
     """What a window knows of each key: from when on it is there, and the last edge that tuples brought.
 
-    None: it was there from the begin; there is no edge.
+    None: it was there from the start; there is no edge.
     """
 
     since: Array | None = None
     since_count: Array | None = None
     edge: Array | None = None
 
-    def grown(self, size: int, dtype: Any) -> Marks:
-        """With new keys, for which it was there from the begin."""
+    def extend(self, size: int, dtype: Any) -> Marks:
+        """With new keys, for which it was there from the start."""
         low, _ = bounds(dtype)
         return Marks(_longer(self.since, size, low), _longer(self.since_count, size, 0), _longer(self.edge, size, low))
+
+    def take(self, which: Any) -> Marks:
+        """Those of some of the keys."""
+        return Marks(*(None if array is None else array[which] for array in (self.since, self.since_count, self.edge)))
 
 
 def _longer(array: Array | None, size: int, filling: Any) -> Array | None:

@@ -10,8 +10,9 @@ import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate, form_for
 from sash.engine.columns.keys import Keys, Marks
+from sash.engine.columns.moment import Pending
 from sash.engine.columns.rules.all import Rules
-from sash.engine.columns.state import Pending, State
+from sash.engine.columns.step import State
 from sash.engine.columns.table import Table, ones
 from sash.kernels.ranges.partials import Partials
 from sash.query import Query

@@ -10,8 +10,39 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.keys import Array, Keys, Marks, bounds
+from sash.values.arrays import joined
 
-__all__ = ["CompleteWindows", "Moment", "Pairs", "Rows"]
+__all__ = ["CompleteWindows", "Moment", "Pairs", "Pending", "Rows"]
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Rows in the order of arrival: those of a batch, or those that wait.
+
+    ``tied`` tells the rows at whose time the watermark had arrived before them; None: it does not matter. What they
+    bring comes after all else that became complete at that time.
+    """
+
+    codes: Array
+    times: Array
+    columns: Mapping[str, Array]
+    tied: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def take(self, which: Any) -> Pending:
+        columns = {name: column[which] for name, column in self.columns.items()}
+        tied = None if self.tied is None else self.tied[which]
+        return Pending(self.codes[which], self.times[which], columns, tied)
+
+    def append(self, other: Pending) -> Pending:
+        if not len(self) or not len(other):
+            return self if len(self) else other
+        columns = {name: joined(column, other.columns[name]) for name, column in self.columns.items()}
+        codes, times = np.concatenate([self.codes, other.codes]), np.concatenate([self.times, other.times])
+        waited = np.zeros(len(self), np.bool_)  # the watermark had not arrived, or they would not wait
+        return Pending(codes, times, columns, None if other.tied is None else np.concatenate([waited, other.tied]))
 
 
 @dataclass(frozen=True)
@@ -24,7 +55,7 @@ class Rows:
     settled: Array
     """How many tuples of each key are before these."""
     tied: Array | None = None
-    """See :class:`sash.engine.columns.state.Pending`."""
+    """See :class:`Pending`."""
 
     def __len__(self) -> int:
         return len(self.times)
@@ -126,7 +157,7 @@ class CompleteWindows:
         return len(self.code)
 
     @staticmethod
-    def of(parts: Sequence[CompleteWindows]) -> CompleteWindows:
+    def concatenate(parts: Sequence[CompleteWindows]) -> CompleteWindows:
         """All windows of all parts."""
         if len(parts) == 1:
             return parts[0]

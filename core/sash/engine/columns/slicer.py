@@ -12,17 +12,17 @@ from sash.engine.columns.aggregates import Aggregate
 from sash.engine.columns.moment import Moment, Pairs, Rows
 from sash.engine.columns.rules.base import Rule
 from sash.engine.columns.rules.periods import Grid
-from sash.engine.columns.table import Table, View, fold, in_pieces, merged_order, ones
+from sash.engine.columns.table import Table, View, copies_by_key, fold, ones, order_of_both
 from sash.kernels.row_passes import extents, overlaps, search
 from sash.kernels.time_passes import locate
 
-__all__ = ["Slicer", "merged"]
+__all__ = ["ColumnSlicer", "merge_slices"]
 
 Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True)
-class Slicer:
+class ColumnSlicer:
     """Cuts at the edges of all windows. ``grid`` has the edges that come back at intervals, ``rules`` know the others.
 
     ``buckets``, if given, are edges that no two tuples between them are a session's gap apart.
@@ -33,7 +33,7 @@ class Slicer:
     counting: bool
     buckets: Grid | None = None
 
-    def sliced(self, rows: Rows, aggregates: Sequence[Aggregate], moment: Moment) -> Table:
+    def slice_rows(self, rows: Rows, aggregates: Sequence[Aggregate], moment: Moment) -> Table:
         """Slices of rows in order, which are cut at every edge."""
         if any(rule.cuts_all for rule in self.rules):
             bounds = np.arange(len(rows) + 1)
@@ -68,7 +68,7 @@ class Slicer:
                 return
         self.grid.cut(times, cut)
 
-    def scattered(
+    def scatter_rows(
         self,
         codes: Array | None,
         times: Array,
@@ -92,7 +92,7 @@ class Slicer:
         partials = tuple(each.form.scatter(each.input(columns), slots, size * keys) for each in aggregates)
         return Table(np.arange(size * keys) // size, first, last, count, partials).take(held)
 
-    def absorbed(
+    def absorb(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment, direct: bool
     ) -> tuple[Table, int]:
         """The table with further slices, which become one with those that no edge parts them from; merges it took.
@@ -101,12 +101,12 @@ class Slicer:
         """
         behind = len(moment.after) == 1 and len(table) and table.last[-1] < fresh.first[0]
         if (behind and direct and self.buckets is None) or (not direct and self._appends(table, moment)):
-            return self._appended(table, fresh, aggregates, moment)
+            return self._append(table, fresh, aggregates, moment)
         unsure = self._unsure(table, moment, len(table) + len(fresh))
-        if not direct and unsure is None and in_pieces(len(table), len(moment.after)):
-            return self._absorbed_in_pieces(table, fresh, aggregates, moment)
-        order = merged_order(table, fresh, direct)
-        joint = table.followed_by(fresh)
+        if not direct and unsure is None and copies_by_key(len(table), len(moment.after)):
+            return self._absorb_key_by_key(table, fresh, aggregates, moment)
+        order = order_of_both(table, fresh, direct)
+        joint = table.append(fresh)
         kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
         kind[len(table) :] = 1
         if order is not None:
@@ -125,39 +125,37 @@ class Slicer:
         at = np.flatnonzero(doubtful) + 1
         if len(at):
             pairs = self._pairs(joint, at, before[at] if direct else joint.last[at - 1], moment)
-            joined[at] |= ~self._parted(pairs, moment)
+            joined[at] |= ~self._has_edge(pairs, moment)
         if not joined.any():
             return joint, 0
-        return merged(joint, np.flatnonzero(~joined), aggregates, direct)
+        return merge_slices(joint, np.flatnonzero(~joined), aggregates, direct)
 
-    def _absorbed_in_pieces(
+    def _absorb_key_by_key(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
     ) -> tuple[Table, int]:
         """The same where only the last slice of a key and its first of a batch can become one: a copy, and O(keys)."""
-        joint, at = _by_keys(table, fresh, len(moment.after))
+        joint, at = _interleave(table, fresh, len(moment.after))
         if len(at):
-            at = at[~self._parted(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
+            at = at[~self._has_edge(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
         if not len(at):
             return joint, 0
-        return merged(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
+        return merge_slices(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
 
     def _appends(self, table: Table, moment: Moment) -> bool:
         """Whether only the last slice of the table and the first of a batch can become one."""
         return len(moment.after) == 1 and len(table) > 0 and not self.reconsiders
 
-    def _appended(
-        self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
-    ) -> tuple[Table, int]:
+    def _append(self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment) -> tuple[Table, int]:
         position = moment.after.settled - fresh.count.sum()
         pairs = Pairs(fresh.code[:1], table.last[-1:], fresh.first[:1], position)
-        if self._parted(pairs, moment)[0]:
-            return table.followed_by(fresh), 0
+        if self._has_edge(pairs, moment)[0]:
+            return table.append(fresh), 0
         last, first = table.take(slice(-1, None)), fresh.take(slice(0, 1))
         partials = tuple(
             each.form.merge(a, b) for each, a, b in zip(aggregates, last.partials, first.partials, strict=True)
         )
         joint = Table(last.code, last.first, first.last, last.count + first.count, partials)
-        return table.take(slice(0, -1)).followed_by(joint).followed_by(fresh.take(slice(1, None))), len(aggregates)
+        return table.take(slice(0, -1)).append(joint).append(fresh.take(slice(1, None))), len(aggregates)
 
     @property
     def reconsiders(self) -> bool:
@@ -186,30 +184,32 @@ class Slicer:
             position = joint.positions_at(at, joint.begins(len(moment.after)), moment.after.settled)
         return Pairs(joint.code[at], before, joint.first[at], position)
 
-    def _parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def _has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         parted = self.grid.crossed(pairs.before, pairs.after)
         for rule in self.rules:
-            parted |= rule.parted(pairs, moment)
+            parted |= rule.has_edge(pairs, moment)
         return parted
 
 
-def _by_keys(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
+def _interleave(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
     """The slices of both tables, key by key, those of the first before those of the other; and where these begin.
 
     That is told of the keys that have slices in both.
     """
     old, new = table.begins(keys), fresh.begins(keys)
-    pieces = [
+    tables = [
         each.take(slice(begins[key], begins[key + 1]))
         for key in range(keys)
         for each, begins in ((table, old), (fresh, new))
         if begins[key] < begins[key + 1]
     ]
     both = (np.diff(old) > 0) & (np.diff(new) > 0)
-    return Table.of_keys(pieces), (old[1:] + new[:-1])[both]
+    return Table.concatenate_keys(tables), (old[1:] + new[:-1])[both]
 
 
-def merged(joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool = False) -> tuple[Table, int]:
+def merge_slices(
+    joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool = False
+) -> tuple[Table, int]:
     """The table whose slices are those from each start to before the next; merges it took."""
     bounds = np.concatenate([starts, [len(joint)]])
     sizes = np.diff(bounds)

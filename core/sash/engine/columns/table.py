@@ -12,7 +12,7 @@ import numpy as np
 from sash.kernels.ranges.partials import Partials, assign, concatenate, take
 from sash.kernels.row_passes import search
 
-__all__ = ["Table", "View", "fold", "in_pieces", "merged_order", "ones"]
+__all__ = ["Table", "View", "copies_by_key", "fold", "ones", "order_of_both"]
 
 Array = np.ndarray[Any, Any]
 PIECE = 64
@@ -48,30 +48,32 @@ class Table:
         last = first if self.last is self.first else self.last[which]  # a tuple a slice
         return Table(self.code[which], first, last, self.count[which], partials)
 
-    def followed_by(self, other: Table) -> Table:
+    def append(self, other: Table) -> Table:
         """All slices of both, as they come."""
         if not len(self) or not len(other):
             return self if len(self) else other
-        return Table.of([self, other])
+        return Table.concatenate([self, other])
 
     @staticmethod
-    def of(pieces: Sequence[Table]) -> Table:
+    def concatenate(tables: Sequence[Table]) -> Table:
         """All slices of some tables, at least one, as they come."""
-        return Table._of(pieces, np.concatenate([piece.code for piece in pieces]))
+        return Table._concatenate(tables, np.concatenate([table.code for table in tables]))
 
     @staticmethod
-    def of_keys(pieces: Sequence[Table]) -> Table:
+    def concatenate_keys(tables: Sequence[Table]) -> Table:
         """The same, where the slices of a table, at least one, are all of one key."""
-        return Table._of(pieces, np.repeat([piece.code[0] for piece in pieces], [len(piece) for piece in pieces]))
+        return Table._concatenate(
+            tables, np.repeat([table.code[0] for table in tables], [len(table) for table in tables])
+        )
 
     @staticmethod
-    def _of(pieces: Sequence[Table], code: Array) -> Table:
-        partials = tuple(concatenate(own) for own in zip(*(piece.partials for piece in pieces), strict=True))
-        first = np.concatenate([piece.first for piece in pieces])
-        at_once = all(piece.last is piece.first for piece in pieces)
-        last = first if at_once else np.concatenate([piece.last for piece in pieces])
-        single = all(piece.single for piece in pieces)
-        count = ones(len(code)) if single else np.concatenate([piece.count for piece in pieces])
+    def _concatenate(tables: Sequence[Table], code: Array) -> Table:
+        partials = tuple(concatenate(own) for own in zip(*(table.partials for table in tables), strict=True))
+        first = np.concatenate([table.first for table in tables])
+        at_once = all(table.last is table.first for table in tables)
+        last = first if at_once else np.concatenate([table.last for table in tables])
+        single = all(table.single for table in tables)
+        count = ones(len(code)) if single else np.concatenate([table.count for table in tables])
         return Table(code, first, last, count, partials)
 
     def begins(self, keys: int) -> Array:
@@ -168,12 +170,12 @@ def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials
     return result
 
 
-def in_pieces(slices: int, keys: int) -> bool:
+def copies_by_key(slices: int, keys: int) -> bool:
     """Whether the slices of each of so many keys are worth to be copied as one."""
     return slices >= PIECE * keys
 
 
-def merged_order(table: Table, fresh: Table, by_time: bool) -> Array | None:
+def order_of_both(table: Table, fresh: Table, by_time: bool) -> Array | None:
     """The order that has the slices of both by key and time; None: they have it, one table behind the other."""
     if not len(table) or not len(fresh):
         return None

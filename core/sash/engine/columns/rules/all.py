@@ -20,8 +20,8 @@ from sash.engine.columns.rules import (  # noqa: F401  # which register themselv
 )
 from sash.engine.columns.rules.base import Rule, rule_of
 from sash.engine.columns.rules.periods import Grid
-from sash.engine.columns.slicer import Slicer
-from sash.engine.columns.table import Table, View, in_pieces
+from sash.engine.columns.slicer import ColumnSlicer
+from sash.engine.columns.table import Table, View, copies_by_key
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.windows import Window
@@ -43,10 +43,10 @@ class Rules:
         self.rules = _rules(lane.names, windows, self.dtype, self.limit)
         self._on_counts = np.array([window.bounds_are_positions for window in windows])
         grid = Grid.of((ticks for rule in self.rules for ticks in rule.ticks), self.dtype)
-        self.slicer = Slicer(grid, self.rules, any(window.edges_are_positions for window in windows))
+        self.slicer = ColumnSlicer(grid, self.rules, any(window.edges_are_positions for window in windows))
         timely = [rule for rule in self.rules if rule.timely]
         buckets = (buckets for rule in timely if (buckets := rule.buckets(self.dtype)) is not None)
-        self.direct = Slicer(grid, timely, False, next(buckets, None))
+        self.direct = ColumnSlicer(grid, timely, False, next(buckets, None))
         self.scatters = all(rule.scatters for rule in timely)
 
     def check(self, times: Array) -> None:
@@ -71,7 +71,7 @@ class Rules:
     def complete(self, view: View, moment: Moment) -> CompleteWindows:
         """The windows that are complete now, key by key, in the order of results (:mod:`sash.engine.results`)."""
         parts = [complete for rule in self.rules if (complete := rule.complete(view, moment)) is not None]
-        complete = CompleteWindows.of(parts)
+        complete = CompleteWindows.concatenate(parts)
         if len(self.names) == 1 or len(complete) < 2:
             return complete
         counted = self._on_counts[complete.place]
@@ -106,7 +106,7 @@ class Rules:
         ends += [waiting.min()] if len(waiting) else []
         return min((end.item() for end in ends if end < high), default=None)
 
-    def evicted(self, view: View, moment: Moment) -> tuple[Table, Array]:
+    def evict(self, view: View, moment: Moment) -> tuple[Table, Array]:
         """The table without the slices that no window needs any more; how many each key has lost."""
         if not len(view.table):
             return view.table, np.zeros(1, np.int64)
@@ -122,12 +122,12 @@ class Rules:
             few = kept < len(view.table) // 2
             which = np.arange(int(first[0]), len(view.table)) if few else slice(int(first[0]), None)
             return view.table.take(which), lost
-        if in_pieces(len(view.table), len(first)):
+        if copies_by_key(len(view.table), len(first)):
             if lost.sum() < len(view.table) // 4:  # a batch of few rows is not to copy all that is held
                 return view.table, np.zeros_like(lost)
             runs = zip(first, view.begins[1:], strict=True)
             left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
-            return Table.of_keys(left) if left else view.table.take(slice(0, 0)), lost
+            return Table.concatenate_keys(left) if left else view.table.take(slice(0, 0)), lost
         return view.table.take(np.arange(len(view.table)) >= first[view.table.code]), lost
 
     def mergeable(self, view: View, moment: Moment) -> Array:

@@ -60,7 +60,7 @@ class Rule:
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         """Mark the rows before which an edge lies."""
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         """Whether an edge lies between two slices."""
         return np.zeros(len(pairs.code), np.bool_)
 

@@ -48,7 +48,7 @@ class CountRule(SingleRule):
             is_edge |= (into == self.phase) & (positions >= self.least)
         return is_edge
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         return self._is_edge(pairs.position - self._base(moment)[pairs.code])
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:

@@ -38,7 +38,7 @@ class FreeRule(SingleRule):
                 at = int(np.searchsorted(own, self.window.next_edge(own[at].item())))
                 cut[begin + at : begin + min(at + 1, len(own))] = True
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         if self.counts:
             position = pairs.position - self._base(moment)[pairs.code]
             before, after = (position - 1).tolist(), position.tolist()

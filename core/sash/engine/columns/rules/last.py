@@ -51,7 +51,7 @@ class LastRule(SingleRule):
             edge = since[rows.each_code]
             cut[1:] |= (rows.times[:-1] <= edge[1:]) & (rows.times[1:] > edge[1:])
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         parted = pairs.position >= moment.after.settled[pairs.code] - self.window.count
         if self.place in moment.edges:
             code, position = moment.edges[self.place]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array, Marks, altered
+from sash.engine.columns.keys import Array, Marks, evolve
 from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
 from sash.engine.columns.rules.base import SingleRule, rule_of
 from sash.engine.columns.table import View
@@ -55,7 +55,7 @@ class PunctuatedRule(SingleRule):
         cut[search(rows.times, begins, code, time)] = True
         cut[search(rows.times, begins, rows.keys, rows.times[rows.begins[1:] - 1])] = True
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         code, time, _ = self._all_edges(moment)
         begins = np.searchsorted(code, np.arange(len(moment.after) + 1))
         at = search(time, begins, pairs.code, pairs.after)
@@ -91,7 +91,7 @@ class PunctuatedRule(SingleRule):
     def marks(self, moment: Moment) -> dict[str | None, Marks]:
         if self.place not in moment.edges:
             return {}
-        return {self.name: altered(moment.marks[self.name], edge=self._last_edges(moment))}
+        return {self.name: evolve(moment.marks[self.name], edge=self._last_edges(moment))}
 
     def _last_edges(self, moment: Moment) -> Array:
         """The last edge of each key, now."""

@@ -40,7 +40,7 @@ class SessionRule(Rule):
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least)
 
-    def parted(self, pairs: Pairs, moment: Moment) -> Array:
+    def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         return apart(pairs.before, pairs.after, self.least)
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:

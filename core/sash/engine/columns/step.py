@@ -1,0 +1,267 @@
+"""One step of a lane: from the state before a batch to the state after it, and the results that it completes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sash.engine.coarsening import next_coarsening
+from sash.engine.columns.aggregates import Aggregate, as_output
+from sash.engine.columns.keys import Array, Keys, Marks, bounds, evolve
+from sash.engine.columns.moment import Moment, Pending, Rows
+from sash.engine.columns.rules.all import Rules
+from sash.engine.columns.slicer import merge_slices
+from sash.engine.columns.table import Table
+from sash.engine.decisions import Decisions
+from sash.engine.results import Outcome
+from sash.kernels.row_passes import admit_many, admit_one, order_of, tied_rows
+from sash.kernels.time_passes import is_sorted
+from sash.query import Query
+from sash.query.lanes import Lane, WatermarkOf
+from sash.state.lane_state import next_block
+
+__all__ = ["State", "Step", "count_rows", "extend_state", "place_rows"]
+
+
+@dataclass(frozen=True)
+class State:
+    """All that a lane remembers. Never changed: a batch makes another one."""
+
+    keys: Keys
+    marks: Mapping[str | None, Marks]
+    table: Table
+    names: tuple[str, ...]
+    aggregates: tuple[Aggregate, ...]
+    pending: Pending
+    rules: Rules
+    merges: int = 0
+    advanced: Any = None
+    """The watermark that all keys have reached, those to come too. None: before all times."""
+    coarsen_at: int = 0
+    """How many slices must be held before old ones are merged again. Not saved."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of times."""
+        return self.rules.dtype
+
+
+def extend_state(state: State, size: int) -> State:
+    """With keys up to ``size``, and times of the type that the rules have."""
+    pending, table, dtype = state.pending, state.table, state.dtype
+    if size <= len(state.keys) and state.keys.watermark.dtype == dtype:
+        return state
+    size = max(size, len(state.keys))
+    return evolve(
+        state,
+        keys=state.keys.extend(size, dtype, state.advanced),
+        marks={name: marks.extend(size, dtype) for name, marks in state.marks.items()},
+        table=evolve(table, first=table.first.astype(dtype), last=table.last.astype(dtype)),
+        pending=evolve(pending, times=pending.times.astype(dtype)),
+    )
+
+
+class Step:
+    """What batches of one lane go through: :meth:`admit`, then :meth:`run`."""
+
+    def __init__(self, query: Query, lane: Lane, decisions: Decisions, watermark_of: WatermarkOf) -> None:
+        self._query, self._lane, self._decisions = query, lane, decisions
+        by_arrival = lane.order is None
+        self._delay: Any = -1 if by_arrival else lane.delay
+        self._moves = by_arrival or watermark_of is not None
+        self._streams = watermark_of == "stream" and not by_arrival
+
+    # which rows are late
+
+    def admit(self, state: State, batch: Pending) -> tuple[State, Keys, Pending, Array | None]:
+        """The state, the keys after the batch, the rows that are not late, and which are late; None: none is."""
+        delay = state.dtype.type(self._delay)
+        if state.rules.ties(state.marks):
+            batch = evolve(batch, tied=self._tied(state, batch, delay))
+        if self._streams:
+            late, keys, state = self._admit_by_stream(state, batch, delay)
+        else:
+            late, keys = self._admit_by_key(state.keys, batch, delay)
+        if late is not None:
+            batch = batch.take(~late)
+        return evolve(state, marks=_count_early_rows(state.marks, batch, len(keys))), keys, batch, late
+
+    def _tied(self, state: State, batch: Pending, delay: Any) -> Array:
+        codes, watermark = np.ascontiguousarray(batch.codes), state.keys.watermark.copy()
+        if self._streams:
+            codes, watermark = np.zeros_like(codes), np.array([_stream_watermark(state)])
+        return tied_rows(codes, batch.times, watermark, delay, self._moves)
+
+    def _admit_by_key(self, keys: Keys, batch: Pending, delay: Any) -> tuple[Array | None, Keys]:
+        """Rows move the watermark of their own key."""
+        times, watermark, newest = batch.times, keys.watermark, keys.newest
+        if len(keys) == 1 and is_sorted(times) and times[0] >= watermark[0]:
+            newest = np.maximum(newest, times[-1])
+            watermark = np.maximum(watermark, times[-1] - delay) if self._moves else watermark
+            return None, _accept(batch, evolve(keys, watermark=watermark, newest=newest), None)
+        if len(keys) == 1:
+            late, count, mark, latest = admit_one(times, watermark[0], newest[0], delay, self._moves)
+            watermark, newest = np.array([mark]), np.array([latest])
+        else:
+            watermark, newest = watermark.copy(), newest.copy()
+            late, count = admit_many(batch.codes, times, watermark, newest, delay, self._moves)
+        late = late if count else None
+        return late, _accept(batch, evolve(keys, watermark=watermark, newest=newest), late)
+
+    def _admit_by_stream(self, state: State, batch: Pending, delay: Any) -> tuple[Array | None, Keys, State]:
+        """Rows move the watermark of all keys, those to come too."""
+        keys, times, low = state.keys, batch.times, bounds(state.dtype)[0]
+        late, count, watermark, _ = admit_one(times, _stream_watermark(state), low, delay, True)
+        newest = keys.newest.copy()
+        np.maximum.at(newest, batch.codes[~late], times[~late])
+        after = evolve(keys, watermark=np.maximum(keys.watermark, watermark), newest=newest)
+        late = late if count else None
+        return late, _accept(batch, after, late), evolve(state, advanced=watermark)
+
+    # slices and results
+
+    def run(self, state: State, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
+        """Slice those of the accepted rows that can be sliced, and fire. ``keys`` are those after the batch."""
+        direct, batch, pending = self._split(state, keys, batch)
+        before = state.keys
+        if len(direct):
+            before = evolve(before, settled=before.settled + count_rows(direct.codes, len(keys)))
+            state = place_rows(direct, state, Moment(before, evolve(keys, settled=before.settled), state.marks))
+        keys = evolve(keys, settled=before.settled + count_rows(batch.codes, len(keys)))
+        if not len(batch):
+            return self._fire(evolve(state, pending=pending), Moment(before, keys, state.marks))
+        state = _fit(state, batch.columns)
+        rows, rules = _order_rows(batch, before, self._decisions.in_order), state.rules
+        moment = Moment(before, keys, state.marks, rows)
+        moment.edges.update(rules.edges(rows, moment))
+        fresh = rules.slicer.slice_rows(rows, state.aggregates, moment)
+        table, merges = rules.slicer.absorb(state.table, fresh, state.aggregates, moment, False)
+        merges += state.merges + (len(rows) - len(fresh)) * len(state.aggregates)
+        return self._fire(evolve(state, table=table, pending=pending, merges=merges), moment)
+
+    def _split(self, state: State, keys: Keys, batch: Pending) -> tuple[Pending, Pending, Pending]:
+        """The rows that go straight into their slices, those that are sliced in order, and those that wait."""
+        none = batch.take(slice(0, 0))
+        if self._decisions.in_order:
+            return none, batch, none
+        if not self._decisions.buffered:
+            return batch, none, none
+        direct = none
+        if len(batch) and (keys.direct_until != bounds(state.dtype)[0]).any():
+            straight = batch.times <= keys.direct_until[batch.codes]
+            direct, batch = batch.take(straight), batch.take(~straight)
+        waiting = state.pending.append(batch)
+        settled = waiting.times <= (keys.watermark if len(keys) == 1 else keys.watermark[waiting.codes])
+        if settled.all():
+            return direct, waiting, none
+        return direct, waiting.take(settled), waiting.take(~settled)
+
+    def _fire(self, state: State, moment: Moment) -> tuple[State, Outcome]:
+        """The results of the windows that are complete, and the state without the slices that none needs any more."""
+        rules, keys, merges = state.rules, moment.after, state.merges
+        view = rules.view(state.table, keys)
+        windows = rules.complete(view, moment)
+        outputs = []
+        for aggregate, partials in zip(state.aggregates, state.table.partials, strict=True):
+            if not len(windows):
+                outputs.append(aggregate.nothing)
+                continue
+            totals = aggregate.form.totals(partials, windows.lo, windows.hi)
+            outputs.append(as_output(totals))
+            merges += totals.merges
+        if len(windows):
+            keys = evolve(keys, results=keys.results + count_rows(windows.code, len(keys)))
+        table, lost = rules.evict(view, moment)
+        if table is not state.table:
+            keys = evolve(keys, evicted=keys.evicted + lost)
+        state = evolve(state, keys=keys, table=table, marks=rules.marks(moment), merges=merges)
+        if len(rules.names) > 1 and len(table) >= max(state.coarsen_at, 64):
+            state = _coarsen(state, moment)
+        results = dict(zip(state.names, outputs, strict=True))
+        revision = np.zeros(len(windows), np.int64)  # nothing is ever corrected
+        bounds_ = windows.place, windows.start, windows.end
+        return state, Outcome(self._lane, windows.code, *bounds_, revision, results, self._query)
+
+
+def place_rows(batch: Pending, state: State, moment: Moment) -> State:
+    """With rows put straight into their slices, in any order."""
+    state = _fit(state, batch.columns)
+    aggregates, keys, rules = state.aggregates, len(moment.after), state.rules
+    fresh = None
+    if rules.scatters and not (keys == 1 and is_sorted(batch.times)):
+        codes = None if keys == 1 else batch.codes
+        fresh = rules.direct.scatter_rows(codes, batch.times, batch.columns, aggregates, keys)
+    if fresh is None:
+        fresh = rules.direct.slice_rows(_order_rows(batch, moment.before), aggregates, moment)
+    table, merges = rules.direct.absorb(state.table, fresh, aggregates, moment, True)
+    merges += (len(batch) - len(fresh)) * len(aggregates)
+    return evolve(state, table=table, merges=state.merges + merges)
+
+
+def count_rows(codes: Array, keys: int) -> Array:
+    """How many rows each key has."""
+    return np.array([len(codes)]) if keys == 1 else np.bincount(codes, minlength=keys)
+
+
+def _stream_watermark(state: State) -> Any:
+    """The watermark of the whole stream: no key is ahead of it."""
+    low, high = bounds(state.dtype)
+    return state.keys.watermark.max(initial=low) if state.advanced != math.inf else high
+
+
+def _accept(batch: Pending, keys: Keys, late: Array | None) -> Keys:
+    accepted = keys.accepted + count_rows(batch.codes, len(keys))
+    if late is None:
+        return evolve(keys, accepted=accepted)
+    dropped = count_rows(batch.codes[late], len(keys))
+    return evolve(keys, accepted=accepted - dropped, dropped=keys.dropped + dropped)
+
+
+def _count_early_rows(marks: Mapping[str | None, Marks], batch: Pending, keys: int) -> Mapping[str | None, Marks]:
+    """With the rows counted that lie before a window was added."""
+    changed = dict(marks)
+    for name, mark in marks.items():
+        if mark.since is not None and mark.since_count is not None:
+            early = batch.codes[batch.times <= mark.since[batch.codes]]
+            changed[name] = evolve(mark, since_count=mark.since_count + count_rows(early, keys))
+    return changed
+
+
+def _fit(state: State, columns: Mapping[str, Array]) -> State:
+    """With aggregates, and their partials, that take columns of these types too."""
+    aggregates = tuple(aggregate.fitting(columns) for aggregate in state.aggregates)
+    if all(new is old for new, old in zip(aggregates, state.aggregates, strict=True)):
+        return state
+    pairs = [
+        new.taking_over(old, partials)
+        for new, old, partials in zip(aggregates, state.aggregates, state.table.partials, strict=True)
+    ]
+    table = evolve(state.table, partials=tuple(partials for _, partials in pairs))
+    return evolve(state, table=table, aggregates=tuple(aggregate for aggregate, _ in pairs))
+
+
+def _order_rows(batch: Pending, keys: Keys, in_order: bool = False) -> Rows:
+    """Rows in the order of keys and time; ``in_order``: those of a key have it already."""
+    single = len(keys) == 1
+    order = None if single and in_order else order_of(None if single else batch.codes, batch.times, len(keys))
+    if order is not None:
+        batch = batch.take(order)
+    return Rows(None if single else batch.codes, batch.times, batch.columns, keys.settled, batch.tied)
+
+
+def _coarsen(state: State, moment: Moment) -> State:
+    """With old slices merged as far as all windows allow (:mod:`sash.engine.coarsening`)."""
+    view = state.rules.view(state.table, moment.after)
+    starts = np.flatnonzero(~state.rules.mergeable(view, moment))
+    table, keys, merges = state.table, state.keys, state.merges
+    if len(starts) < len(table):
+        before = np.diff(view.begins)
+        table, more = merge_slices(table, starts, state.aggregates)
+        merges += more
+        fewer = np.diff(table.begins(len(keys))) < before
+        keys = evolve(keys, evicted=np.where(fewer, next_block(keys.evicted, before), keys.evicted))
+    return evolve(state, table=table, keys=keys, merges=merges, coarsen_at=next_coarsening(len(table)))
