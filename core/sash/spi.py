@@ -37,7 +37,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
+from sash.aggregators.pba import WAITING, hold_pool, release_pool
 from sash.query.file import QueryImportError, parse_query
 from sash.query.import_paths import near
 from sash.runtime.arrow_output import ArrowOutput, Column, EngineTypes, result_columns

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import sash
 from catalogue import CASES, Case
 from sash.aggregators import PBA, SBA
-from sash.aggregators import thread_pool as pool
+from sash.aggregators import pba as pool
 from sash.testing import Counted, count_windows, naive
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import sash
-from sash.aggregators.thread_pool import WAITING, hold_pool, release_pool
+from sash.aggregators.pba import WAITING, hold_pool, release_pool
 from sash.engine.rows import flat_chunk
 from sash.engine.rows.aggregate_store import Chunks
 from sash.engine.rows.bundle import Merging

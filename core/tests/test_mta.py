@@ -13,8 +13,7 @@ import sash
 from catalogue import CASES, Case
 from sash.aggregations.custom import Together
 from sash.aggregators import AMTA, LogMTA, PolicyError, Recalc
-from sash.aggregators.mta import MTA, Policy
-from sash.aggregators.mta.levels import Levels
+from sash.aggregators.mta import MTA, Levels, Policy
 from sash.testing import Counted, Failing, naive
 
 BOTH = pytest.mark.parametrize("algorithm", [LogMTA, AMTA])

@@ -16,13 +16,13 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import FifoAggregator, prefix_sums, suffix_sums
-from sash.aggregators.ring import Ring
+from sash.aggregators.base import prefix_sums, suffix_sums
+from sash.aggregators.ring import Ring, RingAggregator
 
 __all__ = ["ABA"]
 
 
-class ABA(FifoAggregator):
+class ABA(RingAggregator):
     """The in-place form of Two-Stacks (DABA paper, figure 7), and the step towards DABA.
 
     Combines: insert ≤ 1, query ≤ 1, evict 0, or n - 1 when it flips: 3 amortised per slide. Holds 2n partials.
@@ -36,13 +36,9 @@ class ABA(FifoAggregator):
     _space = (2, 0)
 
     def __init__(self, aggregation: Aggregation) -> None:
-        super().__init__(aggregation)
-        self._vals = Ring()
-        self._aggs = Ring()
-        self._f = self._b = self._e = 0
-
-    def __len__(self) -> int:
-        return self._e - self._f
+        self._vals, self._aggs = Ring(), Ring()
+        super().__init__(aggregation, self._vals, self._aggs)
+        self._b = 0
 
     def total(self) -> Any:
         aggs = self._aggs
@@ -55,8 +51,7 @@ class ABA(FifoAggregator):
         vals, aggs, end = self._vals, self._aggs, self._e
         agg = self._combine(aggs.slots[(end - 1) & aggs.mask], partial) if self._b < end else partial
         if end - self._f > vals.mask:
-            vals.make_room(self._f, end)
-            aggs.make_room(self._f, end)
+            self._make_room()
         vals.slots[end & vals.mask] = partial
         aggs.slots[end & aggs.mask] = agg
         self._e = end + 1
@@ -74,8 +69,8 @@ class ABA(FifoAggregator):
     def _push_many(self, partials: Sequence[Any]) -> None:
         agg = self._aggs.slots[(self._e - 1) & self._aggs.mask] if self._b < self._e else None
         sums = prefix_sums(self._combine, partials, agg)
-        for ring, entries in ((self._vals, partials), (self._aggs, sums)):
-            ring.make_room(self._f, self._e, len(entries))
+        self._make_room(len(sums))
+        for ring, entries in zip(self._rings, (partials, sums), strict=True):
             for position, entry in enumerate(entries, self._e):
                 ring.slots[position & ring.mask] = entry
         self._e += len(sums)
@@ -84,10 +79,7 @@ class ABA(FifoAggregator):
         front = self._f + count
         if front >= self._b:
             self._flip(front)
-        for ring in (self._vals, self._aggs):
-            ring.clear(self._f, front)
-        self._f = front
-        self._give_back()
+        self._clear_until(front)
 
     def _flip(self, front: int) -> None:
         """Turn l_B over, from its new front on."""
@@ -96,10 +88,6 @@ class ABA(FifoAggregator):
         for position, agg in enumerate(reversed(sums), front):
             aggs.slots[position & aggs.mask] = agg
         self._b = self._e
-
-    def _give_back(self) -> None:
-        for ring in (self._vals, self._aggs):
-            ring.give_back(self._f, self._e)
 
     def _check(self) -> None:
         assert self._f <= self._b <= self._e

@@ -3,7 +3,8 @@
     evict() <-- [ oldest | … | newest ] <-- insert(value)        query() = lower(oldest ⊕ … ⊕ newest)
 
 An algorithm defines how partials enter (`_push`), leave (`_pop`) and add up (`total`). A call that fails changes
-nothing: algorithms compute everything that can raise, in ``lift`` or ``combine``, before they change anything.
+nothing: algorithms compute everything that can raise, in ``lift`` or ``combine``, before they change anything. Where
+that would cost more than to undo it, they are :class:`StepwiseAggregator`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,16 @@ from typing import Any, ClassVar
 
 from sash.aggregations.base import Aggregation
 
-__all__ = ["FifoAggregator", "FormAggregator", "StepwiseAggregator", "check_count", "prefix_sums", "suffix_sums"]
+__all__ = [
+    "Combine",
+    "FifoAggregator",
+    "FormAggregator",
+    "StepwiseAggregator",
+    "check_aggregation",
+    "check_count",
+    "prefix_sums",
+    "suffix_sums",
+]
 
 Combine = Callable[[Any, Any], Any]
 
@@ -31,8 +41,7 @@ class FifoAggregator(ABC):
     """How many partials are held for each value, and besides."""
 
     def __init__(self, aggregation: Aggregation) -> None:
-        if not isinstance(aggregation, Aggregation):
-            raise TypeError(f"{type(self).__name__} needs an aggregation such as sash.Max(); got {aggregation!r}")
+        check_aggregation(aggregation, type(self).__name__)
         self.aggregation = aggregation
         self._lift = aggregation.lift
         self._combine = aggregation.combine
@@ -75,18 +84,22 @@ class FifoAggregator(ABC):
         return per_value * len(self) + besides
 
     def _push(self, partial: Any) -> None:
+        """Add a partial. An algorithm defines this or :meth:`_push_many`; each defaults to the other."""
         self._push_many((partial,))
 
     def _pop(self) -> None:
-        """Remove the oldest partial of a window that is not empty."""
+        """Remove the oldest partial of a window that is not empty. By default :meth:`_pop_many`, and vice versa."""
         self._pop_many(1)
 
-    @abstractmethod
-    def _push_many(self, partials: Sequence[Any]) -> None: ...
+    def _push_many(self, partials: Sequence[Any]) -> None:
+        """Add partials, all or none. The default suits an algorithm whose single steps cannot fail."""
+        for partial in partials:
+            self._push(partial)
 
-    @abstractmethod
     def _pop_many(self, count: int) -> None:
-        """Remove ``count`` partials, at least one and at most all."""
+        """Remove ``count`` partials, at least one and at most all; as for :meth:`_push_many`."""
+        for _ in range(count):
+            self._pop()
 
     @abstractmethod
     def _check(self) -> None:
@@ -105,7 +118,7 @@ class StepwiseAggregator(FifoAggregator):
 
     @abstractmethod
     def _restore(self, memo: Any) -> None:
-        """Undo the step that followed ``memo``, if it was taken."""
+        """Undo the step that followed ``memo``, if it did not fail."""
 
     def _push_many(self, partials: Sequence[Any]) -> None:
         self._all_or_none(self._push, [(partial,) for partial in partials])
@@ -114,11 +127,11 @@ class StepwiseAggregator(FifoAggregator):
         self._all_or_none(self._pop, [()] * count)
 
     def _all_or_none(self, step: Callable[..., None], calls: list[tuple[Any, ...]]) -> None:
-        memos = [self._memo()]
+        memos = []
         try:
             for arguments in calls:
-                step(*arguments)
                 memos.append(self._memo())
+                step(*arguments)
         except BaseException:
             for memo in reversed(memos):
                 self._restore(memo)
@@ -169,6 +182,12 @@ def suffix_sums(combine: Combine, partials: Sequence[Any]) -> list[Any]:
     for partial in reversed(partials):
         sums.append(combine(partial, sums[-1]) if sums else partial)
     return sums
+
+
+def check_aggregation(aggregation: Any, user: str) -> None:
+    """Raise unless ``aggregation`` is one."""
+    if not isinstance(aggregation, Aggregation):
+        raise TypeError(f"{user} needs an aggregation such as sash.Max(); got {aggregation!r}")
 
 
 def check_count(count: int, most: int) -> None:

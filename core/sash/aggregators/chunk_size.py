@@ -20,12 +20,12 @@ from fractions import Fraction
 
 from sash.values.durations import nanoseconds
 
-__all__ = ["checked_window", "optimal_chunk", "optimal_chunk_time"]
+__all__ = ["check_window", "optimal_chunk", "optimal_chunk_time"]
 
 Duration = float | str | timedelta
 
 
-def checked_window(range: int, slide: int) -> None:
+def check_window(range: int, slide: int) -> None:
     """Refuse a count window W[range, slide] that is not one."""
     for name, number in (("range", range), ("slide", slide)):
         if isinstance(number, bool) or not isinstance(number, int):
@@ -45,7 +45,7 @@ def optimal_chunk(range: int, slide: int = 1) -> int:
     >>> optimal_chunk(32), optimal_chunk(2**20), optimal_chunk(10, 2)
     (17, 524289, 4)
     """
-    checked_window(range, slide)
+    check_window(range, slide)
     n, m = divmod(range, slide)
     if n <= slide + m + 1:
         return n

@@ -21,14 +21,47 @@ from typing import Any
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
 from sash.aggregators.base import StepwiseAggregator
-from sash.aggregators.ring import Ring
+from sash.aggregators.ring import Ring, RingAggregator
 
-__all__ = ["DABA"]
+__all__ = ["DABA", "Deamortized"]
 
 Memo = tuple[Any, ...]
 
 
-class DABA(StepwiseAggregator):
+class Deamortized(StepwiseAggregator, RingAggregator):
+    """What DABA and DABA Lite share: six pointers into the rings, of which the last holds sums, and undoing a step."""
+
+    def __init__(self, aggregation: Aggregation, *rings: Ring) -> None:
+        super().__init__(aggregation, *rings)
+        self._l = self._r = self._a = self._b = 0
+        self._agg_ra: Any = None  # the sum of l_R and l_A; in the paper cached_r_plus_a
+        self._agg_b: Any = None  # the sum of l_B, unless a ring has it
+
+    def _memo(self) -> Memo:
+        pointers = (self._f, self._l, self._r, self._a, self._b, self._e)
+        touched = {self._f, self._f + 1, self._l, self._a - 1, self._e - 1}
+        slots, mask = self._rings[-1].slots, self._rings[-1].mask
+        entries = [(position, slots[position & mask]) for position in touched]
+        return (pointers, entries, self._rings[0].slots[self._f & mask], self._agg_ra, self._agg_b)
+
+    def _restore(self, memo: Memo) -> None:
+        pointers, entries, oldest, self._agg_ra, self._agg_b = memo
+        self._make_room(self._f - pointers[0])
+        self._f, self._l, self._r, self._a, self._b, self._e = pointers
+        first, last = self._rings[0], self._rings[-1]
+        if self._f != self._e:
+            first.slots[self._f & first.mask] = oldest
+        for position, entry in entries:
+            if self._f <= position < self._e:
+                last.slots[position & last.mask] = entry
+
+    def _check(self) -> None:
+        f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
+        assert f <= lft <= rgt <= acc <= b <= e
+        assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
+
+
+class DABA(Deamortized):
     """Constant time in the worst case, for any associative combine (DABA paper, figure 17: with caching).
 
     Combines: insert ≤ 3, evict ≤ 2, query ≤ 1; on average 2, 1 and 1. Holds 2n + 2 partials.
@@ -42,16 +75,10 @@ class DABA(StepwiseAggregator):
     _space = (2, 2)
 
     def __init__(self, aggregation: Aggregation) -> None:
-        super().__init__(aggregation)
-        self._vals = Ring()
-        self._aggs = Ring()
-        self._f = self._l = self._r = self._a = self._b = self._e = 0
-        self._cached_r_plus_a: Any = None
+        self._vals, self._aggs = Ring(), Ring()
+        super().__init__(aggregation, self._vals, self._aggs)
         self._cached_f_plus_b: Any = None
         self._valid_cached_f_plus_b = True
-
-    def __len__(self) -> int:
-        return self._e - self._f
 
     def total(self) -> Any:
         if not self._valid_cached_f_plus_b:
@@ -67,8 +94,7 @@ class DABA(StepwiseAggregator):
         vals, aggs, end = self._vals, self._aggs, self._e
         sum_b = self._combine(aggs.slots[(end - 1) & aggs.mask], partial) if self._b != end else partial
         if end - self._f > vals.mask:
-            vals.make_room(self._f, end)
-            aggs.make_room(self._f, end)
+            self._make_room()
         vals.slots[end & vals.mask] = partial
         aggs.slots[end & aggs.mask] = sum_b
         self._e = end + 1
@@ -84,8 +110,7 @@ class DABA(StepwiseAggregator):
         mask = self._vals.mask
         self._vals.slots[front & mask] = self._aggs.slots[front & mask] = None
         if (self._e - front) * 4 < mask:
-            self._vals.give_back(front + 1, self._e)
-            self._aggs.give_back(front + 1, self._e)
+            self._give_back()
 
     def _fixup(self, front: int) -> None:
         """One step of the reversal, with the window's front at ``front``. Combines before it changes anything."""
@@ -93,7 +118,7 @@ class DABA(StepwiseAggregator):
         if front == back:  # the one value there may be is its own sum
             lft = rgt = acc = back = end
         else:
-            r_plus_a = self._cached_r_plus_a
+            r_plus_a = self._agg_ra
             slots, mask = self._aggs.slots, self._aggs.mask
             if lft == back:  # flip
                 lft, acc, back = front, end, end
@@ -107,39 +132,23 @@ class DABA(StepwiseAggregator):
                 slots[lft & mask] = to_b
                 slots[(acc - 1) & mask] = from_a
                 lft, acc = lft + 1, acc - 1
-            self._cached_r_plus_a = r_plus_a
+            self._agg_ra = r_plus_a
         self._f, self._l, self._r, self._a, self._b = front, lft, rgt, acc, back
         self._valid_cached_f_plus_b = False
 
-    def _memo(self) -> Memo:
-        pointers = (self._f, self._l, self._r, self._a, self._b, self._e)
-        touched = {self._f, self._f + 1, self._l, self._a - 1, self._e - 1, self._e}
-        aggs = [(position, self._aggs.slots[position & self._aggs.mask]) for position in touched]
-        return (pointers, aggs, self._vals.slots[self._f & self._vals.mask], self._cached_r_plus_a)
-
     def _restore(self, memo: Memo) -> None:
-        pointers, touched, oldest, self._cached_r_plus_a = memo
-        for ring in (self._vals, self._aggs):
-            ring.make_room(self._f, self._e, self._f - pointers[0])
-        self._f, self._l, self._r, self._a, self._b, self._e = pointers
-        if self._f != self._e:
-            self._vals.slots[self._f & self._vals.mask] = oldest
-            for position, agg in touched:
-                if self._f <= position < self._e:
-                    self._aggs.slots[position & self._aggs.mask] = agg
+        super()._restore(memo)
         self._valid_cached_f_plus_b = False
 
     def _check(self) -> None:
-        f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
-        assert f <= lft <= rgt <= acc <= b <= e
-        assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
-        for position in range(f, e):
+        super()._check()
+        for position in range(self._f, self._e):
             begin, end = position, position + 1
-            if position < lft or acc <= position < b:
-                end = b
-            elif position < rgt:
-                end = rgt
+            if position < self._l or self._a <= position < self._b:
+                end = self._b
+            elif position < self._r:
+                end = self._r
             else:
-                begin = rgt if position < acc else b
+                begin = self._r if position < self._a else self._b
             agg = reduce(self._combine, self._vals.between(begin, end))
             assert alike(self._aggs.slots[position & self._aggs.mask], agg)

@@ -17,15 +17,13 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import StepwiseAggregator
+from sash.aggregators.daba import Deamortized
 from sash.aggregators.ring import Ring
 
 __all__ = ["DABALite"]
 
-Memo = tuple[Any, ...]
 
-
-class DABALite(StepwiseAggregator):
+class DABALite(Deamortized):
     """DABA's bounds in little more than half its space.
 
     Combines: insert ≤ 3, evict ≤ 2, query ≤ 1; on average 2, 1 and 1. Holds n + 2 partials.
@@ -39,14 +37,8 @@ class DABALite(StepwiseAggregator):
     _space = (1, 2)
 
     def __init__(self, aggregation: Aggregation) -> None:
-        super().__init__(aggregation)
         self._queue = Ring()
-        self._f = self._l = self._r = self._a = self._b = self._e = 0
-        self._agg_ra: Any = None
-        self._agg_b: Any = None
-
-    def __len__(self) -> int:
-        return self._e - self._f
+        super().__init__(aggregation, self._queue)
 
     def total(self) -> Any:
         if self._f == self._b:
@@ -58,7 +50,7 @@ class DABALite(StepwiseAggregator):
         queue, end = self._queue, self._e
         agg_b = partial if self._b == end else self._combine(self._agg_b, partial)
         if end - self._f > queue.mask:
-            queue.make_room(self._f, end)
+            self._make_room()
         queue.slots[end & queue.mask] = partial
         self._fixup(self._f, end + 1, agg_b)
 
@@ -67,7 +59,7 @@ class DABALite(StepwiseAggregator):
         self._fixup(front + 1, self._e, self._agg_b)
         self._queue.slots[front & self._queue.mask] = None
         if (self._e - front) * 4 < self._queue.mask:
-            self._queue.give_back(front + 1, self._e)
+            self._give_back()
 
     def _fixup(self, front: int, end: int, agg_b: Any) -> None:
         """One step of the reversal over ``front`` … ``end``. Combines before it changes anything."""
@@ -92,23 +84,8 @@ class DABALite(StepwiseAggregator):
         self._f, self._l, self._r, self._a, self._b, self._e = front, lft, rgt, acc, back, end
         self._agg_ra, self._agg_b = agg_ra, agg_b
 
-    def _memo(self) -> Memo:
-        pointers = (self._f, self._l, self._r, self._a, self._b, self._e)
-        touched = {self._f, self._f + 1, self._l, self._a - 1, self._e - 1}
-        entries = [(position, self._queue.slots[position & self._queue.mask]) for position in touched]
-        return (pointers, entries, self._agg_ra, self._agg_b)
-
-    def _restore(self, memo: Memo) -> None:
-        pointers, touched, self._agg_ra, self._agg_b = memo
-        self._queue.make_room(self._f, self._e, self._f - pointers[0])
-        self._f, self._l, self._r, self._a, self._b, self._e = pointers
-        for position, partial in touched:
-            if self._f <= position < self._e:
-                self._queue.slots[position & self._queue.mask] = partial
-
     def _check(self) -> None:
-        f, lft, rgt, acc, b, e = self._f, self._l, self._r, self._a, self._b, self._e
-        assert f <= lft <= rgt <= acc <= b <= e
-        assert f == e or (rgt - lft == acc - rgt and (b - lft) + 1 == (b - f) - (e - b))
-        assert alike(self._agg_b, reduce(self._combine, self._queue.between(b, e), None))
-        assert alike(self._agg_ra, reduce(self._combine, self._queue.between(rgt, min(acc + 1, b)), None))
+        super()._check()
+        assert alike(self._agg_b, reduce(self._combine, self._queue.between(self._b, self._e), None))
+        ra = self._queue.between(self._r, min(self._a + 1, self._b))
+        assert alike(self._agg_ra, reduce(self._combine, ra, None))

@@ -15,13 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.base import FifoAggregator
-from sash.aggregators.ring import Ring
+from sash.aggregators.ring import Ring, RingAggregator
 
 __all__ = ["FlatFIT"]
 
 
-class FlatFIT(FifoAggregator):
+class FlatFIT(RingAggregator):
     """All of the work is in the query.
 
     Combines: insert 0, evict 0, query 3 amortised over a slide, n - 1 at worst. Holds n partials (and n indices).
@@ -33,13 +32,8 @@ class FlatFIT(FifoAggregator):
     """
 
     def __init__(self, aggregation: Aggregation) -> None:
-        super().__init__(aggregation)
-        self._partials = Ring()
-        self._reach = Ring()
-        self._f = self._e = 0
-
-    def __len__(self) -> int:
-        return self._e - self._f
+        self._partials, self._reach = Ring(), Ring()
+        super().__init__(aggregation, self._partials, self._reach)
 
     def total(self) -> Any:
         if self._f == self._e:
@@ -66,7 +60,7 @@ class FlatFIT(FifoAggregator):
     def _push(self, partial: Any) -> None:
         end = self._e
         if end - self._f > self._partials.mask:
-            self._make_room(1)
+            self._make_room()
         mask = self._partials.mask
         self._partials.slots[end & mask] = partial
         self._reach.slots[end & mask] = self._e = end + 1
@@ -87,17 +81,7 @@ class FlatFIT(FifoAggregator):
         self._e += len(partials)
 
     def _pop_many(self, count: int) -> None:
-        self._partials.clear(self._f, self._f + count)
-        self._f += count
-        self._give_back()
-
-    def _make_room(self, more: int) -> None:
-        for ring in (self._partials, self._reach):
-            ring.make_room(self._f, self._e, more)
-
-    def _give_back(self) -> None:
-        for ring in (self._partials, self._reach):
-            ring.give_back(self._f, self._e)
+        self._clear_until(self._f + count)
 
     def _check(self) -> None:
         assert len(self._partials.slots) == len(self._reach.slots)

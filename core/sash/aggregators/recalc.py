@@ -34,18 +34,11 @@ class Recalc(FifoAggregator):
     def total(self) -> Any:
         return reduce(self._combine, self._queue) if self._queue else None
 
-    def _push(self, partial: Any) -> None:
-        self._queue.append(partial)
-
-    def _pop(self) -> None:
-        self._queue.popleft()
-
     def _push_many(self, partials: Sequence[Any]) -> None:
         self._queue.extend(partials)
 
-    def _pop_many(self, count: int) -> None:
-        for _ in range(count):
-            self._queue.popleft()
+    def _pop(self) -> None:
+        self._queue.popleft()
 
     def _check(self) -> None:
         assert self.partials == len(self)

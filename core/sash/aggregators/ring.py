@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Ring"]
+from sash.aggregations.base import Aggregation
+from sash.aggregators.base import FifoAggregator
+
+__all__ = ["Ring", "RingAggregator"]
 
 _SMALLEST = 8
 
@@ -53,3 +56,30 @@ class Ring:
         """Let go of what positions ``start`` … ``end - 1`` hold."""
         for position in range(start, end):
             self.slots[position & self.mask] = None
+
+
+class RingAggregator(FifoAggregator):
+    """An algorithm whose entries are at the positions ``_f`` … ``_e - 1`` of one or two rings."""
+
+    def __init__(self, aggregation: Aggregation, *rings: Ring) -> None:
+        super().__init__(aggregation)
+        self._rings = rings
+        self._f = self._e = 0
+
+    def __len__(self) -> int:
+        return self._e - self._f
+
+    def _make_room(self, more: int = 1) -> None:
+        for ring in self._rings:
+            ring.make_room(self._f, self._e, more)
+
+    def _give_back(self) -> None:
+        for ring in self._rings:
+            ring.give_back(self._f, self._e)
+
+    def _clear_until(self, front: int) -> None:
+        """Move the front, let go of what was before it, and shrink the rings."""
+        for ring in self._rings:
+            ring.clear(self._f, front)
+        self._f = front
+        self._give_back()

@@ -17,18 +17,17 @@ the first window asks for one.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import reduce
 from itertools import islice
 from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.chunk_size import checked_window
+from sash.aggregators.base import Combine, check_aggregation
+from sash.aggregators.chunk_size import check_window
 
 __all__ = ["SBA", "Chunk", "extend_csa"]
-
-Combine = Callable[[Any, Any], Any]
 
 
 def extend_csa(combine: Combine, csa: list[Any], slices: Iterable[Any]) -> None:
@@ -99,13 +98,14 @@ class SBA:
     """
 
     def __init__(self, aggregation: Aggregation, range: int, slide: int = 1, chunk: int | None = None) -> None:
-        if not isinstance(aggregation, Aggregation):
-            raise TypeError(f"{type(self).__name__} needs an aggregation such as sash.Max(); got {aggregation!r}")
-        checked_window(range, slide)
+        check_aggregation(aggregation, type(self).__name__)
+        check_window(range, slide)
         self.aggregation = aggregation
         self.range = range
         self.slide = slide
-        self.chunk = self._default_chunk() if chunk is None else _checked_chunk(chunk, range // slide)
+        if chunk is not None:
+            _check_chunk(chunk, range // slide)
+        self.chunk = self._default_chunk() if chunk is None else chunk
         self._lift = aggregation.lift
         self._combine = aggregation.combine
         self._open: Any = None  # the begun slice, if any
@@ -220,9 +220,8 @@ class SBA:
             assert len(chunk.lcs) == self.chunk
 
 
-def _checked_chunk(chunk: int, slices: int) -> int:
+def _check_chunk(chunk: int, slices: int) -> None:
     if isinstance(chunk, bool) or not isinstance(chunk, int):
         raise TypeError(f"chunk must be a whole number of slices; got {chunk!r}")
     if not 1 <= chunk <= slices:
         raise ValueError(f"chunk must be between 1 and the {slices} slices of a window; got {chunk}")
-    return chunk

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.base import FormAggregator, StepwiseAggregator
+from sash.aggregators.base import FifoAggregator, FormAggregator, StepwiseAggregator
 from sash.aggregators.subtract_on_evict import SubtractOnEvict
 
 __all__ = ["SlickDeque"]
@@ -59,9 +59,7 @@ class _Selective(StepwiseAggregator):
             self._deque.popleft()
         self._f += 1
 
-    def _pop_many(self, count: int) -> None:  # combines nothing, so it cannot fail half-way
-        for _ in range(count):
-            self._pop()
+    _pop_many = FifoAggregator._pop_many  # steps that combine nothing cannot fail half-way
 
     def _memo(self) -> Any:
         return (self._e, self._beaten)

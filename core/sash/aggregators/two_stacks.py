@@ -19,8 +19,6 @@ from sash.aggregators.base import FifoAggregator, prefix_sums, suffix_sums
 
 __all__ = ["TwoStacks"]
 
-Entry = tuple[Any, Any]  # (val, agg)
-
 
 class TwoStacks(FifoAggregator):
     """The simplest constant-time algorithm (DABA paper, figure 5), with a spike when it flips.
@@ -37,8 +35,8 @@ class TwoStacks(FifoAggregator):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._front: list[Entry] = []
-        self._back: list[Entry] = []
+        self._front: list[Any] = []  # of pairs (val, agg), as the back
+        self._back: list[Any] = []
 
     def __len__(self) -> int:
         return len(self._front) + len(self._back)
@@ -55,7 +53,7 @@ class TwoStacks(FifoAggregator):
 
     def _pop(self) -> None:
         if not self._front:
-            self._front, self._back = self._flip(self._back), []
+            self._flip(self._back)
         self._front.pop()
 
     def _push_many(self, partials: Sequence[Any]) -> None:
@@ -67,12 +65,15 @@ class TwoStacks(FifoAggregator):
         if from_back < 0:
             del self._front[-count:]
         else:  # what leaves from the back is not flipped first
-            self._front, self._back = self._flip(self._back[from_back:]), []
+            self._flip(self._back[from_back:])
 
-    def _flip(self, back: list[Entry]) -> list[Entry]:
+    def _flip(self, back: list[Any]) -> None:
+        """Turn ``back``, which is all that is left of the back, over onto the empty front."""
         vals = [val for val, _ in back]
-        return list(zip(reversed(vals), suffix_sums(self._combine, vals), strict=True))
+        self._front = list(zip(reversed(vals), suffix_sums(self._combine, vals), strict=True))
+        self._back = []
 
     def _check(self) -> None:
-        assert alike(self._front, self._flip(self._front[::-1]))
+        front = [val for val, _ in reversed(self._front)]
+        assert alike([agg for _, agg in self._front], suffix_sums(self._combine, front))
         assert alike([agg for _, agg in self._back], prefix_sums(self._combine, [val for val, _ in self._back]))

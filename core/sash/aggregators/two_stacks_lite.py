@@ -15,12 +15,13 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import FifoAggregator, suffix_sums
+from sash.aggregators.base import suffix_sums
+from sash.aggregators.two_stacks import TwoStacks
 
 __all__ = ["TwoStacksLite"]
 
 
-class TwoStacksLite(FifoAggregator):
+class TwoStacksLite(TwoStacks):
     """Two-Stacks in half the space.
 
     Combines: insert ≤ 1, query ≤ 1, evict 0, or n - 1 when it flips: 3 amortised per slide. Holds n + 1 partials.
@@ -35,12 +36,7 @@ class TwoStacksLite(FifoAggregator):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._front: list[Any] = []
-        self._back: list[Any] = []
         self._back_agg: Any = None
-
-    def __len__(self) -> int:
-        return len(self._front) + len(self._back)
 
     def total(self) -> Any:
         if not self._front:
@@ -51,25 +47,13 @@ class TwoStacksLite(FifoAggregator):
         self._back_agg = self._combine(self._back_agg, partial) if self._back else partial
         self._back.append(partial)
 
-    def _pop(self) -> None:
-        if not self._front:
-            self._turn_over(self._back)
-        self._front.pop()
-
     def _push_many(self, partials: Sequence[Any]) -> None:
         before = () if self._back_agg is None else (self._back_agg,)
         if before or partials:
             self._back_agg = reduce(self._combine, (*before, *partials))
         self._back += partials
 
-    def _pop_many(self, count: int) -> None:
-        from_back = count - len(self._front)
-        if from_back < 0:
-            del self._front[-count:]
-        else:
-            self._turn_over(self._back[from_back:])
-
-    def _turn_over(self, back: list[Any]) -> None:
+    def _flip(self, back: list[Any]) -> None:
         self._front = suffix_sums(self._combine, back)
         self._back = []
         self._back_agg = None

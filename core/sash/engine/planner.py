@@ -12,7 +12,7 @@ from enum import Enum
 from sash.aggregations.base import Kind
 from sash.aggregators import AMTA, FIFO, PBA, FifoAggregator
 from sash.aggregators.chunk_size import optimal_chunk
-from sash.aggregators.thread_pool import shared_pool
+from sash.aggregators.pba import shared_pool
 from sash.engine.decisions import Decisions, decide
 from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy, Queues, Store, half_or_less
 from sash.engine.rows.bundle import Bundle

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.chunk_size import checked_window
+from sash.aggregators.chunk_size import check_window
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 
@@ -100,7 +100,7 @@ class Rolling:
     ) -> None:
         if not isinstance(aggregation, Aggregation):
             raise TypeError(f"rolling needs an aggregation such as sash.Max(); got {aggregation!r}")
-        checked_window(range, slide)
+        check_window(range, slide)
         if algorithm not in ("auto", "sba", "pba"):
             raise ValueError(f"algorithm must be 'auto', 'sba' or 'pba'; got {algorithm!r}")
         self.aggregation = aggregation

@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as TooLong
 from dataclasses import replace
 from typing import Any
 
-from sash.aggregators.mta.levels import Levels
+from sash.aggregators.mta import Levels
 from sash.stores.base import Store, StoreAway, page_key
 from sash.stores.records import BackgroundWriter, Header, PendingBatch, Place, read_page
 
@@ -60,9 +60,9 @@ class StoredLevels(Levels):
 
     def _hand_over(self) -> None:
         """Queue the whole pages and the leaves behind them, as the window is now."""
-        front, end = self.front(), self.begins[0] + len(self.tails[0])
+        front, end = self.front(), self.starts[0] + len(self.tails[0])
         before = self.header.swept
-        swept = min(front, self.begins[0], before + _MOST_DELETED * self.page)
+        swept = min(front, self.starts[0], before + _MOST_DELETED * self.page)
         deleted = {
             (level, page)
             for level in range(len(self.tails))
@@ -70,13 +70,13 @@ class StoredLevels(Levels):
         }
         self.header = replace(self.header, front=front, end=end, swept=swept, number=self.header.number + 1)
         pages = {place: page for place, page in self._buffer.items() if place not in deleted}
-        pages[0, self.begins[0] >> self.bits] = list(self.tails[0])
+        pages[0, self.starts[0] >> self.bits] = list(self.tails[0])
         self._writer.put(PendingBatch(self.header, pages, deleted))
         self._buffer, self._buffered, self.is_full = {}, 0, False
 
     def flush(self) -> None:
         """Write everything to the store, and wait until it is safe there."""
-        end = self.begins[0] + len(self.tails[0]) if self.tails else 0
+        end = self.starts[0] + len(self.tails[0]) if self.tails else 0
         if self.tails and (self.header.front, self.header.end) != (self.front(), end):
             self._hand_over()
         self._writer.wait()
@@ -101,7 +101,7 @@ class StoredLevels(Levels):
         """The pages of lower levels where an element begins: a search that comes here goes on there."""
         for lower in range(level - 1, max(level - _READ_TOGETHER, 0) - 1, -1):
             place = lower, index << (level - lower) >> self.bits
-            is_whole = place[1] < self.begins[lower] >> self.bits
+            is_whole = place[1] < self.starts[lower] >> self.bits
             if is_whole and self._is_away(*place) and self._writer.find(place) is None:
                 yield place
 
@@ -125,7 +125,7 @@ class StoredLevels(Levels):
     def drop(self, front: int) -> None:
         wanted: list[Place] = []
         for level, first in enumerate(self._first):
-            whole = self.begins[level] >> self.bits
+            whole = self.starts[level] >> self.bits
             head = front >> level >> self.bits
             if head == first:
                 continue
@@ -177,6 +177,6 @@ class StoredLevels(Levels):
         """Read every whole page. Raises :class:`StoreError` if one is damaged or missing."""
         self._writer.wait()
         for level, first in enumerate(self._first):
-            for page in range(first, self.begins[level] >> self.bits):
+            for page in range(first, self.starts[level] >> self.bits):
                 if (level, page) not in self._buffer:
                     self._fetch([(level, page)])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Literal
 
-from sash.aggregators.chunk_size import checked_window
+from sash.aggregators.chunk_size import check_window
 from sash.windows.base import Extent
 from sash.windows.custom import ContextFree
 
@@ -28,7 +28,7 @@ class CountWindow(ContextFree):
     partial: bool = False
 
     def __post_init__(self) -> None:
-        checked_window(self.range, self.slide)
+        check_window(self.range, self.slide)
 
     def __str__(self) -> str:
         return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial

@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Any
 
 from sash.aggregations.base import Aggregation
+from sash.aggregators.base import check_aggregation
 from sash.aggregators.fiba.nodes import count_nodes, entries
 from sash.aggregators.fiba.tree import FingerTree
 
@@ -49,8 +50,7 @@ class FiBA:
     """
 
     def __init__(self, aggregation: Aggregation, min_arity: int = 4) -> None:
-        if not isinstance(aggregation, Aggregation):
-            raise TypeError(f"FiBA needs an aggregation such as sash.Max(); got {aggregation!r}")
+        check_aggregation(aggregation, "FiBA")
         if isinstance(min_arity, bool) or not isinstance(min_arity, int):
             raise TypeError(f"min_arity must be a whole number; got {min_arity!r}")
         if min_arity < 2:

@@ -14,16 +14,16 @@ paper calls its up aggregate. ``STALE`` marks one to compute again; those above 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from typing import Any
 
 from sash.aggregations.laws import alike
+from sash.aggregators.base import Combine
 
 __all__ = [
     "STALE",
-    "Combine",
     "Node",
     "aggregates",
     "boundary",
@@ -35,8 +35,6 @@ __all__ = [
     "merge_entries",
     "range_parts",
 ]
-
-Combine = Callable[[Any, Any], Any]
 
 
 class Stale(Enum):

@@ -21,7 +21,8 @@ from functools import reduce
 from typing import Any, ClassVar
 
 from sash.aggregations.laws import alike
-from sash.aggregators.fiba.nodes import STALE, Combine, Node, aggregates, check, entries, measure
+from sash.aggregators.base import Combine
+from sash.aggregators.fiba.nodes import STALE, Node, aggregates, check, entries, measure
 
 __all__ = ["LeftSpine", "RightSpine", "Spine"]
 

@@ -22,9 +22,9 @@ from itertools import pairwise
 from typing import Any
 
 from sash.aggregations.laws import alike
+from sash.aggregators.base import Combine
 from sash.aggregators.fiba.nodes import (
     STALE,
-    Combine,
     Node,
     aggregates,
     boundary,

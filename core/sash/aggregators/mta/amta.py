@@ -20,8 +20,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.mta import MTA
-from sash.aggregators.mta.levels import Levels
+from sash.aggregators.mta import MTA, Levels
 
 __all__ = ["AMTA"]
 
@@ -97,12 +96,12 @@ class AMTA(MTA):
             index, level = index // 2 - 1, level + 1
         return elements
 
-    def _extend(self, partials: Sequence[Any], grown: list[list[Any]]) -> None:
+    def _extend(self, partials: Sequence[Any], added: list[list[Any]]) -> None:
         top, end = self._top, self._end + len(partials)
         known = self._known and len(self) > 0 and len(partials) <= 3 * top
         known = known and self._count(top, end) == self._count(top, self._end)
         right = reduce(self._combine, partials, self._right) if known else None
-        self._append_all(grown)
+        self._append_all(added)
         self._right, self._known = right, known
 
     def _pop(self) -> None:

@@ -16,8 +16,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.mta import MTA
-from sash.aggregators.mta.levels import Levels
+from sash.aggregators.mta import MTA, Levels
 
 __all__ = ["LogMTA"]
 
@@ -98,15 +97,15 @@ class LogMTA(MTA):
         left, right = self._left_edge(height, front, get), self._right_edge(height, last, newest, get)
         return left, right, self._combine(left[-1], right[-1]) if height else newest
 
-    def _extend(self, partials: Sequence[Any], grown: list[list[Any]]) -> None:
+    def _extend(self, partials: Sequence[Any], added: list[list[Any]]) -> None:
 
         def get(level: int, index: int) -> Any:
             """An element that is there, or is about to be."""
             known = self._count(level, self._end)
-            return self._levels.get(level, index) if index < known else grown[level][index - known]
+            return self._levels.get(level, index) if index < known else added[level][index - known]
 
         edges = self._edges(self._front, self._end + len(partials) - 1, get)
-        self._append_all(grown)
+        self._append_all(added)
         self._left, self._right, self._root = edges
 
     def _renew(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.thread_pool import asked_threads, available_cores, shared_pool
+from sash.aggregators.pba import asked_threads, available_cores, shared_pool
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, output_arrays
 from sash.kernels.rolling.aggregate import RollingAggregate, rolling_aggregate
 from sash.kernels.rolling.runner import Arrays, Runner

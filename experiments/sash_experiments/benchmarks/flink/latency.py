@@ -25,7 +25,7 @@ from pyflink.common import Types
 from pyflink.datastream import DataStream
 
 import sash
-from sash.aggregators.thread_pool import WAITING
+from sash.aggregators.pba import WAITING
 from sash_flink import WindowOperatorFunction
 from sash_flink.clock import END
 
