@@ -67,7 +67,7 @@ def test_adapters_have_nothing_of_the_core_but_its_public_names_and_the_interfac
         ("core/sash/frames/a.py", "if TYPE_CHECKING:\n    import sash.state.parts", "sash.state"),
         ("core/sash/engine/rows/a.py", "from ...runtime import run", "sash.runtime"),
         ("core/sash/runtime/a.py", "import sash_flink.cli", "sash_flink"),
-        ("flink_adapter/sash_flink/a.py", "from sash.values.durations import nanoseconds", "sash.values"),
+        ("flink_adapter/sash_flink/a.py", "from sash.values.timestamps import nanoseconds", "sash.values"),
         ("flink_adapter/sash_flink/a.py", "from sash import stores", "sash.stores"),
         ("spark_adapter/sash_spark/a.py", "import pyflink", "pyflink"),
         ("spark_adapter/tests/test_a.py", "from sash.state.envelope import StateError", "sash.state"),

@@ -50,7 +50,7 @@ from sash.runtime.operator import Operator
 from sash.runtime.rolling import Rolling, rolling, rolling_by
 from sash.runtime.run import run
 from sash.state.envelope import StateError
-from sash.values.errors import PerformanceWarning
+from sash.values import PerformanceWarning
 from sash.windows import cumulative, last, punctuated, session, sliding, tumbling, window_while
 
 __version__ = "0.1.1"

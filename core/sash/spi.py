@@ -48,9 +48,8 @@ from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.values import dumps
 from sash.values.allocator import keep_freed_memory
-from sash.values.durations import nanoseconds
-from sash.values.milliseconds import FARTHEST, milliseconds, moment
-from sash.values.timestamps import STEPS
+from sash.values.epochs import FARTHEST, milliseconds, moment
+from sash.values.timestamps import STEPS, nanoseconds
 
 if TYPE_CHECKING:
     from sash.cli.engines import Job

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import optimal_chunk, optimal_chunk_time
-from sash.values.durations import nanoseconds
+from sash.values.timestamps import nanoseconds
 
 
 def waits(n: int, b: int, lcs_ready: list[Fraction], window_ends: list[Fraction]) -> bool:

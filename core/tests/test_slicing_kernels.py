@@ -25,7 +25,7 @@ from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.levels import SHORT, by_level
 from sash.kernels.ranges.partials import assign, concatenate, take
 from sash.testing import Counted
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 FLOAT = np.dtype(np.float64)
 INT = np.dtype(np.int64)

@@ -18,7 +18,7 @@ import math
 from datetime import timedelta
 from fractions import Fraction
 
-from sash.values.durations import nanoseconds
+from sash.values.timestamps import nanoseconds
 
 __all__ = ["check_window", "optimal_chunk", "optimal_chunk_time"]
 

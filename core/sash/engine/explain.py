@@ -9,7 +9,7 @@ from sash.engine.decisions import Decisions, Removal, unsupported
 from sash.engine.planner import LanePlan, Plan, Reason, optimal_chunk_of, plan
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.durations import as_duration
+from sash.values.timestamps import as_duration
 from sash.windows import Window
 
 __all__ = ["MERGES", "describe", "explain"]

@@ -18,7 +18,7 @@ from sash.engine.rows.watches.base import Result
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.arrays import results_of, to_list
-from sash.values.struct_column import StructColumn
+from sash.values.columns import StructColumn
 
 __all__ = ["AnyOutcome", "Emitted", "Outcome", "Result", "RowOutcome"]
 

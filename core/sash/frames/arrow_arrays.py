@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash.values.arrays import data_of, mask_of, null_of
-from sash.values.struct_column import StructColumn
+from sash.values.columns import StructColumn
 from sash.values.timestamps import ticks_of
 
 __all__ = ["array_of"]

@@ -12,7 +12,7 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import declared_type
 from sash.values.arrays import Array, Nan, data_of, masked, null_of, objects, to_list
-from sash.values.struct_column import StructColumn, plain_rows
+from sash.values.columns import StructColumn, plain_rows
 from sash.values.timestamps import in_unit
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.frames import arrow_frame, pandas_frame, polars_frame, python_frame
 from sash.values.arrays import Nan, to_list
-from sash.values.struct_column import Coded, StructColumn
+from sash.values.columns import Coded, StructColumn
 from sash.values.timestamps import in_micros
 
 __all__ = ["Declared", "Frame", "Kind", "columns_of"]

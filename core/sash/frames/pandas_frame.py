@@ -15,7 +15,7 @@ from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import declared_type
 from sash.frames import arrow_frame
 from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, masked, narrowed, objects, to_list
-from sash.values.struct_column import StructColumn
+from sash.values.columns import StructColumn
 from sash.values.timestamps import in_unit, zone_name, zone_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.frames import arrow_frame, pandas_frame, polars_frame
 from sash.values.arrays import Array, Nan, array_of, mask_of, objects, to_list
-from sash.values.struct_column import StructColumn
+from sash.values.columns import StructColumn
 from sash.values.timestamps import in_micros
 
 _LIBRARIES: tuple[Any, ...] = (pandas_frame, arrow_frame, polars_frame)

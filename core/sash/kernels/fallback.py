@@ -16,9 +16,9 @@ from sash.aggregators.sba import SBA, Chunk, extend_csa
 from sash.kernels.inputs import Array, InputColumns, as_columns
 from sash.kernels.ranges.levels import SHORT, by_level
 from sash.kernels.ranges.partials import Partials, RangeTotals
+from sash.values import PerformanceWarning
 from sash.values.arrays import data_of, results_of
-from sash.values.errors import PerformanceWarning
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["PythonAggregate", "PythonRolling", "warn_in_python"]
 

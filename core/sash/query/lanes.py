@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal
 
-from sash.values.durations import nanoseconds
+from sash.values.timestamps import nanoseconds
 from sash.windows import Window
 
 __all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "check_own_watermark", "lanes_of", "watermark_of"]

@@ -12,7 +12,7 @@ from sash.aggregations.base import Aggregation
 from sash.aggregations.counts import Count
 from sash.aggregations.custom import Together
 from sash.query.lanes import Lane, TimeUnit, lanes_of
-from sash.values.durations import as_duration
+from sash.values.timestamps import as_duration
 from sash.windows import Window
 
 __all__ = ["Query"]

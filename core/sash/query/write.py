@@ -15,7 +15,7 @@ from sash import aggregations
 from sash.aggregations import Aggregation
 from sash.query import Query
 from sash.query.import_paths import global_path, path_of
-from sash.values.durations import as_duration
+from sash.values.timestamps import as_duration
 from sash.windows import Window
 
 __all__ = ["dump_query"]

@@ -11,8 +11,8 @@ from sash.query import Query
 from sash.query.lanes import OwnWatermark
 from sash.runtime.snapshots import Snapshots
 from sash.runtime.stream import Outcomes
+from sash.values import PerformanceWarning
 from sash.values.arrays import Nan
-from sash.values.errors import PerformanceWarning
 
 __all__ = ["KeyedOperator", "Outcomes"]
 

@@ -13,7 +13,7 @@ import numpy as np
 from sash.state.envelope import StateError
 from sash.state.lane_state import SliceColumns, TupleColumns
 from sash.values.arrays import Array, data_of, mask_of, masked
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = [
     "column_parts",

@@ -22,7 +22,7 @@ from sash.state.lane_state import (
 from sash.state.partial_units import in_units
 from sash.state.time_columns import exact_column, time_column, time_list
 from sash.values.arrays import Array, in_micros, to_list
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["KeyState", "SliceState", "gather", "scatter"]
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sash.state.time_columns import join_times, time_bounds
 from sash.values.arrays import Array, joined, objects
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = [
     "BLOCK",

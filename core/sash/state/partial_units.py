@@ -9,7 +9,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.values.arrays import in_micros, to_list
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["in_units"]
 

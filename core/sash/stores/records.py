@@ -23,7 +23,7 @@ from sash.state.columns import column_parts, read_column
 from sash.state.envelope import StateError, open_sections, seal
 from sash.state.values import dumps, loads
 from sash.stores.base import Store, StoreAway, StoreError, page_key
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["BackgroundWriter", "Header", "PendingBatch", "Place", "read_page"]
 

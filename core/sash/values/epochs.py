@@ -1,4 +1,4 @@
-"""Times as numbers since 1970: nanoseconds of timestamps and of numbers of a unit, and back. Refuses what is no time.
+"""Times as numbers since 1970: nanoseconds, and the milliseconds of engines, and back. Refuses what is no time.
 
 Whole numbers are exact. A float becomes the nearest nanosecond; its whole part and the rest are converted apart, in the
 same way for a value and for an array, so that both give the same nanosecond. Without a unit, numbers stay as they are.
@@ -7,6 +7,7 @@ same way for a value and for an array, so that both give the same nanosecond. Wi
 from __future__ import annotations
 
 import math
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -16,35 +17,38 @@ from sash.values.timestamps import STEPS, UNIT_NAMES, unit_of
 
 __all__ = [
     "A_TIME",
+    "EPOCH",
+    "EPOCH_UTC",
+    "FARTHEST",
+    "FIRST_DAY",
     "LEAST",
     "MOST",
     "check_numbers",
     "check_range",
     "check_step",
     "checked_number",
+    "milliseconds",
+    "moment",
     "nanoseconds_of",
     "nanoseconds_since",
     "numbers_of",
     "plain",
     "refuse_null",
     "ticks",
-    "value_at",
 ]
 
 Array = np.ndarray[Any, Any]
 
+EPOCH, EPOCH_UTC, FIRST_DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 LEAST, MOST = -(2**63) + 1, 2**63 - 1  # the lowest is NaT
+FARTHEST = MOST // 10**6 - 1000
+"""The farthest time from 1970 in milliseconds that fits 64 bits of nanoseconds."""
 A_TIME = "a timestamp (datetime, date, datetime64) or a plain number"
 
 
 def plain(value: Any) -> Any:
     """A number of NumPy as Python's own; any other value unchanged."""
     return value.item() if isinstance(value, np.number) else value
-
-
-def value_at(array: Array, place: int) -> Any:
-    """A value of an array as Python's own, None for a null."""
-    return None if array[place] is np.ma.masked else plain(array[place])
 
 
 def refuse_null(value: Any, row: int, column: str) -> NoReturn:
@@ -90,8 +94,7 @@ def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
         return max(LEAST, min(MOST, math.floor(value * step)))
     value = checked_number(value, row, column, f"a plain number of {UNIT_NAMES[unit]}")
     whole: int = math.floor(value)
-    limit = MOST // step
-    if abs(whole) > limit or (isinstance(value, float) and abs(whole) == limit):
+    if abs(whole) >= MOST // step + (not isinstance(value, float)):
         _refuse_far(value, unit, row, column)
     rest: int = round((value - whole) * step) if isinstance(value, float) else 0
     return whole * step + rest
@@ -106,11 +109,12 @@ def nanoseconds_of(array: Array, unit: str | None, column: str, row: int) -> Arr
     check_numbers(array, column)
     step = STEPS[unit or "ns"]
     if array.dtype.kind != "f":
-        _refuse_any(array, _far(array, MOST) if array.dtype == np.uint64 else None, None, column, row)
+        if array.dtype == np.uint64:
+            _check_bound(array, MOST + 1, array, None, column, row)
         array = array.astype(np.int64, copy=False)
         if step == 1:
             return array
-        _refuse_any(array, _far(array, MOST // step), unit, column, row)
+        _check_bound(array, MOST // step + 1, array, unit, column, row)
         return np.multiply(array, step)
     array = array.astype(np.float64, copy=False)
     if not (finite := np.isfinite(array)).all():
@@ -119,7 +123,7 @@ def nanoseconds_of(array: Array, unit: str | None, column: str, row: int) -> Arr
     if unit is None:
         return array
     whole = np.floor(array)
-    _refuse_any(array, ~((whole > -(MOST // step)) & (whole < MOST // step)), unit, column, row)
+    _check_bound(whole, MOST // step, array, unit, column, row)
     inside: Array = whole.astype(np.int64) * step + np.rint((array - whole) * step).astype(np.int64)
     return inside
 
@@ -146,7 +150,7 @@ def ticks(array: Array, column: str, row: int) -> Array:
     counts, step = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64), STEPS[unit]
     if step == 1:
         return counts
-    _refuse_any(array, _far(counts, MOST // step), None, column, row)
+    _check_bound(counts, MOST // step + 1, array, None, column, row)
     return counts * step
 
 
@@ -159,17 +163,36 @@ def check_step(step: int, unit: str, column: str) -> None:
         )
 
 
-def _far(counts: Array, limit: int) -> Array | None:
-    """Where whole numbers are beyond a limit; None: nowhere."""
-    if not len(counts) or (-limit <= int(counts.min()) and int(counts.max()) <= limit):
-        return None
-    return np.asarray((counts < -limit) | (counts > limit))
+def milliseconds(at: Any) -> int:
+    """A time or a plain number of milliseconds, rounded up. O(1).
+
+    >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1, 1)), milliseconds(date(1970, 1, 2))
+    (1001, 86400000)
+    """
+    if isinstance(at, datetime):  # as most often
+        since = at - (EPOCH if at.tzinfo is None else EPOCH_UTC)
+        return (since.days * 86400 + since.seconds) * 1000 + -(-since.microseconds // 1000)
+    if isinstance(at, np.datetime64):
+        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
+    if isinstance(at, int | float | np.number):
+        return math.ceil(at)
+    days: int = (at - FIRST_DAY).days
+    return days * 86_400_000
 
 
-def _refuse_any(array: Array, far: Array | None, unit: str | None, column: str, row: int) -> None:
-    """Refuse the first value that is too ``far`` from 1970."""
-    if far is not None and far.any():
-        at = int(far.argmax())
+def moment(milliseconds: int, zoned: bool) -> datetime:
+    """The time that so many milliseconds are, as near as nanoseconds can tell; in UTC if ``zoned``. O(1).
+
+    >>> moment(1001, zoned=False)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, 1000)
+    """
+    return (EPOCH_UTC if zoned else EPOCH) + timedelta(milliseconds=max(min(milliseconds, FARTHEST), -FARTHEST))
+
+
+def _check_bound(counts: Array, bound: int, array: Array, unit: str | None, column: str, row: int) -> None:
+    """Refuse the first time of an array whose count of units is not between -bound and bound."""
+    if len(counts) and not -bound < counts.min() <= counts.max() < bound:
+        at = int(((counts <= -bound) | (counts >= bound)).argmax())
         _refuse_far(array[at], unit, row + at, column)
 
 

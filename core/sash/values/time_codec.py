@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from math import isfinite
 from typing import Any, Literal, NoReturn
@@ -21,6 +21,9 @@ import numpy as np
 from sash.values.arrays import data_of, mask_of, objects
 from sash.values.epochs import (
     A_TIME,
+    EPOCH,
+    EPOCH_UTC,
+    FIRST_DAY,
     LEAST,
     MOST,
     check_numbers,
@@ -32,7 +35,6 @@ from sash.values.epochs import (
     plain,
     refuse_null,
     ticks,
-    value_at,
 )
 from sash.values.timestamps import STEPS, unit_for, unit_of, zone_name, zone_of
 
@@ -45,9 +47,6 @@ Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp"
 OrderKind = Literal["timestamp", "date", "whole", "number"]
 """What a column that orders windows holds, by its type: times, dates, whole numbers, or any numbers."""
 
-_EPOCH = datetime(1970, 1, 1)
-_EPOCH_UTC = datetime(1970, 1, 1, tzinfo=UTC)
-_FIRST_DAY = date(1970, 1, 1)
 _WORDS = {
     "number": "plain numbers",
     "epoch": "whole numbers",
@@ -113,7 +112,7 @@ class TimeCodec:
                 _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", time_unit)
             return TimeCodec("datetime64", unit_of(array.dtype, column), zone)
         if array.dtype.kind == "O":
-            return TimeCodec.of(value_at(array, 0), row, column, time_unit) if len(array) else None
+            return TimeCodec.of(array[:1].tolist()[0], row, column, time_unit) if len(array) else None
         check_numbers(array, column)
         if time_unit is not None:
             return TimeCodec("float-epoch" if array.dtype.kind == "f" else "epoch", time_unit)
@@ -176,10 +175,10 @@ class TimeCodec:
         if not isinstance(value, datetime):
             if self.kind == "datetime" or self.kind == "timestamp" or self.zone is not None:
                 self._refuse(value, row, column)
-            return check_range((value - _FIRST_DAY).days * STEPS["D"], value, row, column)
+            return check_range((value - FIRST_DAY).days * STEPS["D"], value, row, column)
         if self.kind == "date" or (value.tzinfo is None) != (self.zone is None):
             self._refuse(value, row, column)
-        since = value - (_EPOCH if value.tzinfo is None else _EPOCH_UTC)
+        since = value - (EPOCH if value.tzinfo is None else EPOCH_UTC)
         inside = (since.days * 86400 + since.seconds) * 10**9 + since.microseconds * 1000
         inside += getattr(since, "nanoseconds", 0)
         return inside if LEAST <= inside <= MOST else check_range(inside, value, row, column)
@@ -193,10 +192,10 @@ class TimeCodec:
             refuse_null(None, row + int(nulls.argmax()), column)
         array = data_of(array)
         if array.dtype.kind == "O":
-            inside = [self.to_inside(plain(value), row + i, column) for i, value in enumerate(array)]
+            inside = [self.to_inside(value, row + i, column) for i, value in enumerate(array)]
             return np.array(inside, dtype=None if inside and self.kind == "number" else np.int64)
         if (array.dtype.kind == "M") == self.is_number or (zone is not None and self.zone is None):
-            self._refuse(value_at(array, 0) if len(array) else array.dtype, row, column)
+            self._refuse(array[0] if len(array) else array.dtype, row, column)
         if array.dtype.kind == "M":
             return ticks(array, column, row)
         return nanoseconds_of(array, self.unit, column, row)
@@ -237,6 +236,7 @@ class TimeCodec:
         return (array // STEPS[unit]).astype(np.int64).view(f"datetime64[{unit}]")
 
     def _refuse(self, value: Any, row: int, column: str) -> NoReturn:
+        value = plain(value)
         zone = "" if self.is_number else " without a time zone" if self.zone is None else " with a time zone"
         raise TypeError(
             f"column {column!r}, row {row}: expected {self.words}{zone}, as before; "
@@ -257,5 +257,5 @@ def _moment(value: int, zone: str | None) -> datetime:
             "use windows of whole microseconds, or times of datetime64[ns]"
         )
     if zone is not None:
-        return (_EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(zone))
-    return _EPOCH + timedelta(microseconds=micros)
+        return (EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(zone))
+    return EPOCH + timedelta(microseconds=micros)

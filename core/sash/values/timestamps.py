@@ -1,9 +1,11 @@
-"""Timestamps and durations as NumPy and Python hold them: their units, their time zones, and conversions."""
+"""Timestamps and durations as users, Python and NumPy write them: their units, their time zones, and conversions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from fractions import Fraction
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -14,9 +16,11 @@ import numpy as np
 __all__ = [
     "STEPS",
     "UNIT_NAMES",
+    "as_duration",
     "datetimes",
     "in_micros",
     "in_unit",
+    "nanoseconds",
     "ticks_of",
     "unit_for",
     "unit_of",
@@ -29,6 +33,66 @@ Array = np.ndarray[Any, Any]
 STEPS = {"D": 86400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds in each unit, the finest last."""
 UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+_DURATION_UNITS = {
+    "ns": STEPS["ns"],
+    "us": STEPS["us"],
+    "µs": STEPS["us"],
+    "ms": STEPS["ms"],
+    "s": STEPS["s"],
+    "sec": STEPS["s"],
+    "m": STEPS["m"],
+    "min": STEPS["m"],
+    "h": STEPS["h"],
+    "d": STEPS["D"],
+}
+_DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
+
+
+def nanoseconds(duration: str | timedelta) -> int:
+    """A duration in whole nanoseconds. O(1).
+
+    >>> nanoseconds("10ms"), nanoseconds("1h 30m"), nanoseconds(timedelta(seconds=2))
+    (10000000, 5400000000000, 2000000000)
+    """
+    if isinstance(duration, timedelta):
+        return (duration.days * 86400 + duration.seconds) * 10**9 + duration.microseconds * 1000
+    if not isinstance(duration, str):
+        raise TypeError(f"a duration is a text such as '10ms' or a timedelta; got {duration!r}")
+    total, position = Fraction(0), 0
+    while match := _DURATION_PART.match(duration, position):
+        if match[2] not in _DURATION_UNITS:
+            break
+        total += Fraction(match[1]) * _DURATION_UNITS[match[2]]
+        position = match.end()
+    if position == 0 or duration[position:].strip():
+        raise ValueError(
+            f"{duration!r} is not a duration: write a number and one of {', '.join(_DURATION_UNITS)}, such as '10ms'"
+        )
+    if total.denominator != 1:
+        raise ValueError(f"{duration!r} is not a whole number of nanoseconds")
+    return int(total)
+
+
+def as_duration(value: str | timedelta | int, name: str) -> str:
+    """A duration as a text in its shortest form, so that equal ones are equal; errors call it ``name``. O(1).
+
+    >>> as_duration("60s", "range"), as_duration(timedelta(milliseconds=1500), "range"), as_duration(0, "offset")
+    ('1m', '1s 500ms', '0s')
+    """
+    if isinstance(value, int) and value == 0 and not isinstance(value, bool):
+        return "0s"
+    try:
+        left = nanoseconds(value)  # type: ignore[arg-type]  # it refuses the rest
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    if left < 0:
+        raise ValueError(f"{name} must not be negative; got {value!r}")
+    parts = []
+    for unit, size in STEPS.items():
+        number, left = divmod(left, size)
+        if number:
+            parts.append(f"{number}{unit.lower()}")
+    return " ".join(parts) or "0s"
 
 
 def unit_of(dtype: np.dtype[Any], column: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, ClassVar
 
-from sash.values.durations import as_duration
+from sash.values.timestamps import as_duration
 from sash.windows.base import ContextClass, Window
 from sash.windows.time import TimeWindow
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from sash.values.durations import as_duration, nanoseconds
+from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import Window
 from sash.windows.time import checked_number
 

@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from sash.values.durations import as_duration, nanoseconds
+from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import Extent
 from sash.windows.count import CountWindow
 from sash.windows.custom import ContextFree

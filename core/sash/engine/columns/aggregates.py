@@ -17,7 +17,7 @@ from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
 from sash.state.partial_units import in_units
 from sash.values.arrays import OBJECT, as_objects, both, data_of, mask_of
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["Aggregate", "as_output", "form_for", "refuse_unfit", "warn_slow"]
 

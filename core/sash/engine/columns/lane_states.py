@@ -27,7 +27,7 @@ from sash.state.lane_state import (
 )
 from sash.state.time_columns import time_bounds, time_list
 from sash.values.arrays import Array, array_of, in_micros, to_list
-from sash.values.partial_column import PartialColumn
+from sash.values.columns import PartialColumn
 
 __all__ = ["empty_state", "load", "save"]
 

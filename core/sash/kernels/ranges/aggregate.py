@@ -21,7 +21,7 @@ from sash.kernels.ranges.levels import SHORT, by_level
 from sash.kernels.ranges.partials import Partials, RangeTotals, as_column, as_dtype, assign, flat
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, real, with_flag
 from sash.values.arrays import narrowed
-from sash.values.partial_column import PartialColumn, _unpack
+from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
 
@@ -173,7 +173,7 @@ class RangesAggregate(CompiledAggregate):
 
     def _as_tuples(self, out: Partials, nulls: Array) -> Array:
         """Results that are tuples without names for their parts are objects."""
-        rows = _unpack(self._result_skeleton, iter([array.tolist() for array in out]), len(nulls))
+        rows = unpack(self._result_skeleton, iter([array.tolist() for array in out]), len(nulls))
         results = np.empty(len(nulls), object)
         for i, (row, null) in enumerate(zip(rows, nulls, strict=True)):
             results[i] = self.aggregation.empty if null else row

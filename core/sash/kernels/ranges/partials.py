@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.values.partial_column import PartialColumn, _unpack
+from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["Partials", "RangeTotals", "Unfit", "as_column", "as_dtype", "assign", "concatenate", "flat", "take"]
 
@@ -55,7 +55,7 @@ def as_column(valid: Array, arrays: list[Array], skeleton: Any) -> PartialColumn
     if all(letters):
         typed = tuple(array.astype(letter) for array, letter in zip(arrays, letters, strict=True))
         return PartialColumn(valid.copy(), _filled(skeleton, iter(letters)), typed)
-    rows = _unpack(skeleton, iter([array.tolist() for array in arrays]), len(valid))
+    rows = unpack(skeleton, iter([array.tolist() for array in arrays]), len(valid))
     return PartialColumn.of([row if real else None for row, real in zip(rows, valid.tolist(), strict=True)])
 
 

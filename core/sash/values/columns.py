@@ -1,16 +1,71 @@
-"""Partials as columns: numbers in arrays, all else as objects."""
+"""Columns of more than one array: distinct values with codes, results of several parts, and partials."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.values.arrays import Array, number_array
+from sash.values.arrays import Array, null_of, number_array, objects, to_list
 
-__all__ = ["PartialColumn"]
+__all__ = ["Coded", "PartialColumn", "StructColumn", "plain_rows", "unpack"]
+
+
+class Coded(NamedTuple):
+    """A column of few distinct values, such as a key's: ``values[codes]``, which each library builds in its own way."""
+
+    values: Array
+    codes: Array
+
+
+class StructColumn(NamedTuple):
+    """A column whose results have several parts: one array a part.
+
+    ``fields`` is the named tuple that a result is in rows, or the names of its parts.
+
+    >>> column = StructColumn((np.array([1, 2]), np.array(["a", "b"], object)), ("count", "plug"))
+    >>> column.names, column.rows()
+    (['count', 'plug'], [Result(count=1, plug='a'), Result(count=2, plug='b')])
+    """
+
+    arrays: tuple[Array, ...]
+    fields: Any
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the parts."""
+        return list(getattr(self.fields, "_fields", self.fields))
+
+    @property
+    def null(self) -> Array | None:
+        """Where all parts are null, so that there is no result; None: nowhere. O(n)."""
+        masks = [mask for array in self.arrays if (mask := null_of(array)) is not None]
+        return np.asarray(np.logical_and.reduce(masks)) if len(masks) == len(self.arrays) else None
+
+    def in_zone(self, zone: str | None) -> StructColumn:
+        """The column with times as datetimes in a zone. O(n)."""
+        if zone is None:
+            return self
+        arrays = (objects(to_list(part, zone)) if part.dtype.kind == "M" else part for part in self.arrays)
+        return StructColumn(tuple(arrays), self.fields)
+
+    def rows(self) -> list[Any]:
+        """The results as named tuples, None where there is none. O(n)."""
+        result: Any = self.fields if isinstance(self.fields, type) else namedtuple("Result", self.fields)
+        rows = [result(*values) for values in zip(*map(to_list, self.arrays), strict=True)]
+        null = self.null
+        return rows if null is None else [None if no else row for row, no in zip(rows, null, strict=True)]
+
+
+def plain_rows(array: Array) -> list[Any]:
+    """A list in which named tuples are dicts: how Arrow and polars take structures. O(n)."""
+    values: list[Any] = array.tolist()
+    if hasattr(next((value for value in values if value is not None), None), "_asdict"):
+        return [value._asdict() if hasattr(value, "_asdict") else value for value in values]
+    return values
 
 
 @dataclass(eq=False)
@@ -48,7 +103,7 @@ class PartialColumn:
         """The partials that it holds, with their types."""
         if self.objects is not None:
             return list(self.objects)
-        rows = _unpack(self.shape, iter([array[self.valid].tolist() for array in self.arrays]), int(self.valid.sum()))
+        rows = unpack(self.shape, iter([array[self.valid].tolist() for array in self.arrays]), int(self.valid.sum()))
         if self.valid.all():
             return rows
         real = iter(rows)
@@ -119,10 +174,11 @@ def _spread(packed: Array, valid: Array) -> Array:
     return array
 
 
-def _unpack(shape: Any, lists: Iterator[list[Any]], size: int) -> list[Any]:
+def unpack(shape: Any, lists: Iterator[list[Any]], size: int) -> list[Any]:
+    """The ``size`` partials of a shape whose numbers are in ``lists``, one a number. O(n)."""
     if isinstance(shape, str):
         return next(lists)
-    parts = [_unpack(part, lists, size) for part in shape]
+    parts = [unpack(part, lists, size) for part in shape]
     return list(zip(*parts, strict=True)) if parts else [()] * size
 
 
