@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +21,9 @@ ENGINES = ("spark", "flink")
 settings.register_profile("sash", deadline=None)  # a machine may be busy, and the first call of a kernel compiles it
 settings.load_profile("sash")
 
+BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For JVMs that end after minutes: the optimising compiler and parallel collectors cost more than they save."""
+
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker and before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -30,8 +36,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", BRIEF_JVM)
+    os.environ.setdefault("FLINK_ENV_JAVA_OPTS", f"{_flink_jvm_options()} {BRIEF_JVM}")
     if not hasattr(config, "workerinput"):  # not in xdist's workers, which have no terminal
         config.pluginmanager.register(_Failures(config))
+
+
+def _flink_jvm_options() -> str:
+    """What Flink's configuration has Java told: a variable would otherwise replace it. Nothing without PyFlink."""
+    if (flink := importlib.util.find_spec("pyflink")) is None or flink.origin is None:
+        return ""
+    lines = (Path(flink.origin).parent / "conf" / "config.yaml").read_text(encoding="utf-8").splitlines()
+    return next((line.partition("all:")[2].strip() for line in lines if line.strip().startswith("all:")), "")
 
 
 class _Failures:

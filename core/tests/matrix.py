@@ -91,7 +91,7 @@ HASHED = FAMILIES - {"decimal", "time"}
 
 @dataclass(frozen=True)
 class Entry:
-    """An aggregation of the column ``x``, the families of types that it takes, and the type of its results."""
+    """An aggregation of a column, the families of types that it takes, and the type of its results."""
 
     aggregation: sash.Aggregation
     families: frozenset[str]
@@ -153,55 +153,62 @@ def _own(column: ColumnType) -> Any:
 
 
 COUNT, FLOAT = _always(pa.int64()), _always(pa.float64())
-OWN = sash.aggregation(
-    "x",
-    lift=lambda value: (value, value),
-    combine=lambda a, b: (a[0], b[1]),
-    lower=lambda partial: partial[1],
-    name="newest",
-)
-AGGREGATES = {
-    "Count()": Entry(sash.Count(), FAMILIES, COUNT),
-    "Count": Entry(sash.Count("x"), FAMILIES, COUNT),
-    "Sum": Entry(sash.Sum("x"), NUMBERS | {"duration"}, _total),
-    "Min": Entry(sash.Min("x"), FAMILIES, _like),
-    "Max": Entry(sash.Max("x"), FAMILIES, _like),
-    "Mean": Entry(sash.Mean("x"), NUMBERS | {"duration"}, _between, close=1e-14),
-    "GeometricMean": Entry(sash.GeometricMean("x"), NUMBERS, FLOAT, close=1e-12),
-    "MinCount": Entry(sash.MinCount("x"), FAMILIES, COUNT),
-    "MaxCount": Entry(sash.MaxCount("x"), FAMILIES, COUNT),
-    "SampleStdDev": Entry(sash.SampleStdDev("x"), NUMBERS, FLOAT, close=1e-12),
-    "PopulationStdDev": Entry(sash.PopulationStdDev("x"), NUMBERS, FLOAT, close=1e-12),
-    "ArgMin of it": Entry(sash.ArgMin("x", "n"), FAMILIES, COUNT),
-    "ArgMax of it": Entry(sash.ArgMax("x", "n"), FAMILIES, COUNT),
-    "ArgMin with it": Entry(sash.ArgMin("n", "x"), FAMILIES, _like),
-    "ArgMax with it": Entry(sash.ArgMax("n", "x"), FAMILIES, _like),
-    "First": Entry(sash.First("x"), FAMILIES, _like),
-    "Last": Entry(sash.Last("x"), FAMILIES, _like),
-    "Collect": Entry(sash.Collect("x"), FAMILIES, lambda column: pa.list_(column.arrow)),
-    "CollectDistinct": Entry(sash.CollectDistinct("x"), FAMILIES, lambda column: pa.list_(column.arrow)),
-    "Concat": Entry(sash.Concat("x"), frozenset({"text"}), _like),
-    "M4": Entry(sash.M4("x"), FAMILIES, lambda column: pa.struct([(name, column.arrow) for name in sash.M4.fields])),
-    "Bloom": Entry(sash.Bloom("x", capacity=20), HASHED, _always(pa.binary())),
-    "Median": Entry(sash.Median("x"), NUMBERS | {"timestamp", "duration"}, _between),
-    "Quantile": Entry(sash.Quantile("x", 0.75), NUMBERS | {"timestamp", "duration"}, _between),
-    "Quantile lower": Entry(sash.Quantile("x", 0.75, interpolation="lower"), FAMILIES, _own),
-    "MomentSketch": Entry(sash.MomentSketch("x", k=3), NUMBERS, FLOAT, close=1e-3),
-    "DistinctCount": Entry(sash.DistinctCount("x"), HASHED, FLOAT, close=1e-6),
-    "QuantileSketch": Entry(sash.QuantileSketch("x"), NUMBERS - {"decimal"}, FLOAT),
-    "HeavyHitters": Entry(sash.HeavyHitters("x"), frozenset({"bool", "int", "uint", "float", "text"}), _hits),
-    "own": Entry(OWN, FAMILIES, _own),
+OWN: dict[str, Any] = {
+    "lift": lambda value: (value, value),
+    "combine": lambda a, b: (a[0], b[1]),
+    "lower": lambda partial: partial[1],
+    "name": "newest",
 }
 
 
-def supported(column: ColumnType) -> dict[str, Entry]:
-    """The aggregations that take columns of this type."""
-    return {name: entry for name, entry in AGGREGATES.items() if column.family in entry.families}
+@cache
+def aggregates_of(x: str) -> dict[str, Entry]:
+    """All aggregations, of a column of this name."""
+    return {
+        "Count()": Entry(sash.Count(), FAMILIES, COUNT),
+        "Count": Entry(sash.Count(x), FAMILIES, COUNT),
+        "Sum": Entry(sash.Sum(x), NUMBERS | {"duration"}, _total),
+        "Min": Entry(sash.Min(x), FAMILIES, _like),
+        "Max": Entry(sash.Max(x), FAMILIES, _like),
+        "Mean": Entry(sash.Mean(x), NUMBERS | {"duration"}, _between, close=1e-14),
+        "GeometricMean": Entry(sash.GeometricMean(x), NUMBERS, FLOAT, close=1e-12),
+        "MinCount": Entry(sash.MinCount(x), FAMILIES, COUNT),
+        "MaxCount": Entry(sash.MaxCount(x), FAMILIES, COUNT),
+        "SampleStdDev": Entry(sash.SampleStdDev(x), NUMBERS, FLOAT, close=1e-12),
+        "PopulationStdDev": Entry(sash.PopulationStdDev(x), NUMBERS, FLOAT, close=1e-12),
+        "ArgMin of it": Entry(sash.ArgMin(x, "n"), FAMILIES, COUNT),
+        "ArgMax of it": Entry(sash.ArgMax(x, "n"), FAMILIES, COUNT),
+        "ArgMin with it": Entry(sash.ArgMin("n", x), FAMILIES, _like),
+        "ArgMax with it": Entry(sash.ArgMax("n", x), FAMILIES, _like),
+        "First": Entry(sash.First(x), FAMILIES, _like),
+        "Last": Entry(sash.Last(x), FAMILIES, _like),
+        "Collect": Entry(sash.Collect(x), FAMILIES, lambda column: pa.list_(column.arrow)),
+        "CollectDistinct": Entry(sash.CollectDistinct(x), FAMILIES, lambda column: pa.list_(column.arrow)),
+        "Concat": Entry(sash.Concat(x), frozenset({"text"}), _like),
+        "M4": Entry(sash.M4(x), FAMILIES, lambda column: pa.struct([(name, column.arrow) for name in sash.M4.fields])),
+        "Bloom": Entry(sash.Bloom(x, capacity=20), HASHED, _always(pa.binary())),
+        "Median": Entry(sash.Median(x), NUMBERS | {"timestamp", "duration"}, _between),
+        "Quantile": Entry(sash.Quantile(x, 0.75), NUMBERS | {"timestamp", "duration"}, _between),
+        "Quantile lower": Entry(sash.Quantile(x, 0.75, interpolation="lower"), FAMILIES, _own),
+        "MomentSketch": Entry(sash.MomentSketch(x, k=3), NUMBERS, FLOAT, close=1e-3),
+        "DistinctCount": Entry(sash.DistinctCount(x), HASHED, FLOAT, close=1e-6),
+        "QuantileSketch": Entry(sash.QuantileSketch(x), NUMBERS - {"decimal"}, FLOAT),
+        "HeavyHitters": Entry(sash.HeavyHitters(x), frozenset({"bool", "int", "uint", "float", "text"}), _hits),
+        "own": Entry(sash.aggregation(x, **OWN), FAMILIES, _own),
+    }
 
 
-def refused(column: ColumnType) -> dict[str, Entry]:
+AGGREGATES = aggregates_of("x")
+
+
+def supported(column: ColumnType, x: str = "x") -> dict[str, Entry]:
+    """The aggregations that take columns of this type; ``x`` is the column's name."""
+    return {name: entry for name, entry in aggregates_of(x).items() if column.family in entry.families}
+
+
+def refused(column: ColumnType, x: str = "x") -> dict[str, Entry]:
     """Those that do not."""
-    return {name: entry for name, entry in AGGREGATES.items() if column.family not in entry.families}
+    return {name: entry for name, entry in aggregates_of(x).items() if column.family not in entry.families}
 
 
 # streams

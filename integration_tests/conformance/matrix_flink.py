@@ -1,9 +1,10 @@
-"""The matrix on Flink, by record and packed: one job each, with a query for every column type and lateness."""
+"""The matrix on Flink, by record and packed: one job each, with a query without lateness and one with it."""
 
 from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import partial
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa  # type: ignore[import-untyped]
 
 import matrix
-from matrix import TYPES, ColumnType, Row, query, refused
+from matrix import TYPES, ColumnType, Row
 from matrix_cells import Wrong
 
-from .matrix_engines import MILLISECONDS, UTC, Engine, tuples, wrong_refusal
+from .matrix_engines import MILLISECONDS, UTC, Engine, Outcome, Run
 
 if TYPE_CHECKING:
     from pyflink.datastream import DataStream, StreamExecutionEnvironment
@@ -41,16 +42,12 @@ COLUMNS: dict[str, tuple[ColumnType, str]] = {
     "timestamp[us, zone]": (UTC["us"], "TIMESTAMP_LTZ(6)"),
 }
 """Flink has neither unsigned integers nor durations; its JSON has no nanoseconds that Python could tell."""
-Outcome = tuple[list[Row], dict[str, Any]]
 BY_RECORD = Engine("Flink by record", "closed", COLUMNS)
 PACKED = Engine("Flink packed", "closed", COLUMNS)
-CELLS = [(kind, late) for kind in COLUMNS for late in (False, True)]
 
 
-def outcomes(
-    engine: Engine, env: StreamExecutionEnvironment, folder: Path
-) -> tuple[dict[tuple[str, bool], Outcome], dict[tuple[str, bool], Wrong]]:
-    """The results of all queries, by column type and lateness, and what is wrong with refusals."""
+def run_job(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> Run:
+    """Runs jobs of some column types: the queries with and without lateness are in one."""
     import cloudpickle
 
     import sash_flink
@@ -58,18 +55,23 @@ def outcomes(
     from sash_flink.source import Source, checked
 
     cloudpickle.register_pickle_by_value(matrix)  # workers do not have it
-    options: dict[str, Any] = {"packed": False} if engine is BY_RECORD else {"packed": True, "latency": "5ms"}
-    collected, wrong = {}, {}
-    for kind, late in CELLS:
-        stream = _stream(env, kind, folder)
-        schema = Source(stream).schema
-        asked = engine.query(kind, late, engine.not_built(kind, late, partial(checked, schema=schema)))
-        stream = sash_flink.with_watermarks(stream, asked, every_record=True)
-        j_stream, schema = packed_for_client(sash_flink.aggregate(stream, asked, **options))
-        collected[kind, late] = j_stream.collectAsync(), schema
-        wrong[kind, late] = _wrong_refusals(stream, kind, late, options)
-    env.execute_async("matrix")
-    return {cell: _read(*each) for cell, each in collected.items()}, wrong
+
+    def run(kinds: Sequence[str]) -> dict[bool, Outcome]:
+        collected = {}
+        for late in (False, True):
+            stream = read_stream(engine, env, folder)
+            asked = engine.query(kinds, late, partial(checked, schema=Source(stream).schema))
+            stream = sash_flink.with_watermarks(stream, asked, every_record=True)
+            j_stream, schema = packed_for_client(sash_flink.aggregate(stream, asked, **_options(engine)))
+            collected[late] = j_stream.collectAsync(), schema
+        env.execute_async("matrix")
+        return {late: _read(*results) for late, results in collected.items()}
+
+    return run
+
+
+def _options(engine: Engine) -> dict[str, Any]:
+    return {"packed": False} if engine is BY_RECORD else {"packed": True, "latency": "5ms"}
 
 
 def _read(j_iterator: Any, schema: Any) -> Outcome:
@@ -79,39 +81,28 @@ def _read(j_iterator: Any, schema: Any) -> Outcome:
     return rows, {field.name: field.type for field in schema}
 
 
-def _wrong_refusals(stream: DataStream, kind: str, late: bool, options: dict[str, Any]) -> Wrong:
+def wrong_refusals(engine: Engine, stream: DataStream, kind: str, late: bool) -> Wrong:
+    """What is wrong with how cells are refused."""
     import sash_flink
 
-    column = COLUMNS[kind][0]
-    wrong: Wrong = {}
-    for name, entry in refused(column).items():
-        error: Exception | None = None
-        try:
-            sash_flink.aggregate(stream, query({name: entry}, "count", late), **options)
-        except Exception as raised:
-            error = raised
-        if problem := wrong_refusal(error, entry.aggregation, column):
-            wrong[name] = problem
-    return wrong
+    return engine.wrong_refusals(kind, late, lambda query: sash_flink.aggregate(stream, query, **_options(engine)))
 
 
-def _stream(env: StreamExecutionEnvironment, kind: str, folder: Path) -> DataStream:
+def read_stream(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> DataStream:
     """The tuples by way of a file and a table, which has all types."""
     from pyflink.table import StreamTableEnvironment
 
-    column, sql = COLUMNS[kind]
-    name = f"matrix-{list(COLUMNS).index(kind)}"
-    path = folder / f"{name}.json"
-    rows = ({field: _json(value) for field, value in row.items()} for row in tuples(column))
+    path = folder / "matrix.json"
+    rows = ({field: _json(value) for field, value in row.items()} for row in engine.tuples())
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     t_env = StreamTableEnvironment.create(env)
     t_env.get_config().set_local_timezone("UTC")
     t_env.execute_sql(
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS `{name}` (k STRING, t BIGINT, x {sql}, n BIGINT, seq BIGINT) "
+        f"CREATE TEMPORARY TABLE IF NOT EXISTS matrix ({engine.sql()}) "
         f"WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json', "
         "'json.timestamp-format.standard' = 'ISO-8601')"
     )
-    return t_env.to_data_stream(t_env.from_path(f"`{name}`"))
+    return t_env.to_data_stream(t_env.from_path("matrix"))
 
 
 def _json(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +11,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 import matrix
-from matrix import TYPES, ColumnType, Row, arrow_schema, query, refused
+import sash
+from matrix import TYPES, ColumnType
 from matrix_cells import Wrong
 
-from .matrix_engines import UTC, Engine, tuples, wrong_refusal
+from .matrix_engines import UTC, Engine, Outcome, Run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,76 +41,78 @@ BATCH = Engine("Spark batch", "settled", COLUMNS)
 STREAMING = Engine("Spark streaming", "open", COLUMNS)
 
 
-def wrong_in_batch(spark: SparkSession, folder: Path, kind: str, late: bool) -> Wrong:
+def run_batch(spark: SparkSession, folder: Path) -> Run:
+    """Runs batches of some column types."""
     import sash_spark
 
-    df = spark.read.schema(_ddl(kind)).parquet(_files(folder, kind, 1))
-    results = sash_spark.aggregate(df, BATCH.query(kind, late, _not_built(BATCH, df, kind, late)), order="seq")
-    outcome = _read(results, results.schema)
-    return BATCH.wrong(kind, late, outcome, spark_type) | _wrong_refusals(df, kind, late)
+    df = spark.read.schema(BATCH.sql()).parquet(_files(folder, 1))
+
+    def run(kinds: Sequence[str]) -> dict[bool, Outcome]:
+        found = {}
+        for late in (False, True):
+            results = sash_spark.aggregate(df, _query(BATCH, df, kinds, late), order="seq")
+            found[late] = _read(results, results.schema)
+        return found
+
+    return run
 
 
-def wrong_in_stream(spark: SparkSession, folder: Path, kind: str, late: bool) -> Wrong:
+def run_stream(spark: SparkSession, folder: Path) -> Run:
+    """Runs streams of some column types."""
     import sash_spark
 
-    files = _files(folder, kind, 3)
-    df = spark.readStream.schema(_ddl(kind)).option("maxFilesPerTrigger", 1).parquet(files)
-    results = sash_spark.aggregate(
-        df, STREAMING.query(kind, late, _not_built(STREAMING, df, kind, late)), order="seq", buckets=2
-    )
-    name = f"matrix_{list(COLUMNS).index(kind)}_{late}"
-    writer = results.writeStream.format("memory").queryName(name).option("checkpointLocation", str(folder / "c"))
-    writer.trigger(availableNow=True).start().awaitTermination()
-    outcome = _read(spark.table(name), results.schema)
-    return STREAMING.wrong(kind, late, outcome, spark_type) | _wrong_refusals(df, kind, late)
+    df = spark.readStream.schema(STREAMING.sql()).option("maxFilesPerTrigger", 1).parquet(_files(folder, 3))
+
+    def run(kinds: Sequence[str]) -> dict[bool, Outcome]:
+        found = {}
+        for late in (False, True):
+            results = sash_spark.aggregate(df, _query(STREAMING, df, kinds, late), order="seq", buckets=2)
+            name = f"matrix_{STREAMING.column(kinds[0])}_{len(kinds)}_{late}"
+            writer = results.writeStream.format("memory").queryName(name)
+            writer = writer.option("checkpointLocation", str(folder / name))
+            writer.trigger(availableNow=True).start().awaitTermination()
+            found[late] = _read(spark.table(name), results.schema)
+        return found
+
+    return run
 
 
-def _not_built(engine: Engine, df: DataFrame, kind: str, late: bool) -> Wrong:
+def _query(engine: Engine, df: DataFrame, kinds: Sequence[str], late: bool) -> sash.Query:
     import sash_spark
 
-    return engine.not_built(kind, late, lambda asked: sash_spark.output_schema(asked, df.schema))
+    return engine.query(kinds, late, lambda query: sash_spark.output_schema(query, df.schema))
 
 
-def _wrong_refusals(df: DataFrame, kind: str, late: bool) -> Wrong:
+def wrong_refusals(engine: Engine, spark: SparkSession, folder: Path, kind: str, late: bool) -> Wrong:
+    """What is wrong with how a cell is refused."""
     import sash_spark
 
-    column = COLUMNS[kind][0]
-    wrong: Wrong = {}
-    for name, entry in refused(column).items():
-        error: Exception | None = None
-        try:
-            sash_spark.aggregate(df, query({name: entry}, "count", late), order="seq")
-        except Exception as raised:
-            error = raised
-        if problem := wrong_refusal(error, entry.aggregation, column):
-            wrong[name] = problem
-    return wrong
+    reader: Any = spark.read if engine is BATCH else spark.readStream
+    df = reader.schema(engine.sql()).parquet(str(folder))
+    return engine.wrong_refusals(kind, late, lambda query: sash_spark.aggregate(df, query, order="seq"))
 
 
-def _ddl(kind: str) -> str:
-    return f"k string, t bigint, x {COLUMNS[kind][1]}, n bigint, seq bigint"
-
-
-def _files(folder: Path, kind: str, number: int) -> str:
+def _files(folder: Path, number: int) -> str:
     """The stream as so many files, one after the other. Intervals are written as the numbers that they are inside."""
     from pyspark import cloudpickle
 
     cloudpickle.register_pickle_by_value(matrix)  # type: ignore[no-untyped-call]  # workers do not have it
-    column = COLUMNS[kind][0]
-    rows = tuples(column)
+    rows = BATCH.tuples()
+    schema = pa.schema([(name, column.arrow) for name, column in BATCH.schema().items()])
     size = -(-len(rows) // number)
     (folder / "in").mkdir()
     for place in range(number):
-        table = pa.Table.from_pylist(rows[place * size : (place + 1) * size], arrow_schema(column))
-        if pa.types.is_duration(column.arrow):
-            table = table.set_column(2, "x", table["x"].cast(pa.int64()))
+        table = pa.Table.from_pylist(rows[place * size : (place + 1) * size], schema)
+        for at, field in enumerate(schema):
+            if pa.types.is_duration(field.type):
+                table = table.set_column(at, field.name, table[field.name].cast(pa.int64()))
         path = folder / "in" / f"{place}.parquet"
         pq.write_table(table, path)
         os.utime(path, (10**9 + place, 10**9 + place))
     return str(folder / "in")
 
 
-def _read(results: DataFrame, schema: Any) -> tuple[list[Row], dict[str, Any]]:
+def _read(results: DataFrame, schema: Any) -> Outcome:
     types = {field.name: field.dataType.simpleString() for field in schema}
     return results.toArrow().to_pylist(), types
 

@@ -5,6 +5,7 @@ As in this process (``core/tests/test_matrix.py``): values, types and refusals, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pytest
 from matrix_known import check
 
 from . import matrix_flink, matrix_spark
-from .matrix_engines import Engine
+from .matrix_engines import Engine, Run, outcomes
 
 if TYPE_CHECKING:
     from pyflink.datastream import StreamExecutionEnvironment
@@ -23,34 +24,38 @@ pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 LATE = pytest.mark.parametrize("late", [False, True], ids=["", "late"])
 
 
-@LATE
-@pytest.mark.parametrize("kind", matrix_spark.COLUMNS)
-def test_spark_batch(kind: str, late: bool, spark: SparkSession, tmp_path: Path) -> None:
-    check("Spark batch", kind, late, matrix_spark.wrong_in_batch(spark, tmp_path, kind, late))
+SPARK = {
+    matrix_spark.BATCH: matrix_spark.run_batch,
+    matrix_spark.STREAMING: matrix_spark.run_stream,
+}
+FLINK = [matrix_flink.BY_RECORD, matrix_flink.PACKED]
+_OUTCOMES: dict[str, dict[tuple[str, bool], Any]] = {}
+
+
+def outcome(engine: Engine, kind: str, late: bool, run: Callable[[], Run]) -> Any:
+    """The results of one column type: all of an engine's are computed when the first is asked for."""
+    if engine.name not in _OUTCOMES:
+        _OUTCOMES[engine.name] = outcomes(engine, run())
+    found = _OUTCOMES[engine.name][kind, late]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 @LATE
 @pytest.mark.parametrize("kind", matrix_spark.COLUMNS)
-def test_spark_streaming(kind: str, late: bool, spark: SparkSession, tmp_path: Path) -> None:
-    check("Spark streaming", kind, late, matrix_spark.wrong_in_stream(spark, tmp_path, kind, late))
-
-
-_JOBS: dict[str, Any] = {}
-
-
-def _job(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> Any:
-    """What the one job of a way gave; one that fails is not tried again for each type."""
-    if engine.name not in _JOBS:
-        _JOBS[engine.name] = None
-        _JOBS[engine.name] = matrix_flink.outcomes(engine, env, folder)
-    assert _JOBS[engine.name] is not None, "the job has failed: see the first test of it"
-    return _JOBS[engine.name]
+@pytest.mark.parametrize("engine", SPARK, ids=lambda engine: engine.name)
+def test_spark(engine: Engine, kind: str, late: bool, spark: SparkSession, tmp_path: Path) -> None:
+    found = outcome(engine, kind, late, lambda: SPARK[engine](spark, tmp_path))
+    wrong = engine.wrong(kind, late, found, matrix_spark.spark_type)
+    check(engine.name, kind, late, wrong | matrix_spark.wrong_refusals(engine, spark, tmp_path, kind, late))
 
 
 @LATE
 @pytest.mark.parametrize("kind", matrix_flink.COLUMNS)
-@pytest.mark.parametrize("engine", [matrix_flink.BY_RECORD, matrix_flink.PACKED], ids=lambda engine: engine.name)
+@pytest.mark.parametrize("engine", FLINK, ids=lambda engine: engine.name)
 def test_flink(engine: Engine, kind: str, late: bool, flink: StreamExecutionEnvironment, tmp_path: Path) -> None:
-    outcomes, refusals = _job(engine, flink, tmp_path)
-    wrong = engine.wrong(kind, late, outcomes[kind, late], lambda of: of)
-    check(engine.name, kind, late, wrong | refusals[kind, late])
+    found = outcome(engine, kind, late, lambda: matrix_flink.run_job(engine, flink, tmp_path))
+    wrong = engine.wrong(kind, late, found, lambda of: of)
+    stream = matrix_flink.read_stream(engine, flink, tmp_path)
+    check(engine.name, kind, late, wrong | matrix_flink.wrong_refusals(engine, stream, kind, late))
