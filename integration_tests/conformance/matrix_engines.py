@@ -120,10 +120,12 @@ class Engine:
         kinds = {self.column(kind): column for kind, (column, _) in self.columns.items()}
         return {"k": TYPES["text"], "t": TYPES["int64"], "n": TYPES["int64"]} | kinds | {"seq": TYPES["int64"]}
 
-    def sql(self) -> str:
-        """The same in the engine's SQL."""
+    def sql(self, kinds: Sequence[str] = ()) -> str:
+        """The same in the engine's SQL; with ``kinds``, of these column types only."""
         names = dict(self.columns.values())
-        return ", ".join(f"{name} {names[column]}" for name, column in self.schema().items())
+        left_out = {self.column(kind) for kind in self.columns if kinds and kind not in kinds}
+        columns = self.schema().items()
+        return ", ".join(f"{name} {names[column]}" for name, column in columns if name not in left_out)
 
 
 def outcomes(engine: Engine, run: Run, kinds: Sequence[str] = ()) -> dict[tuple[str, bool], Outcome | Exception]:

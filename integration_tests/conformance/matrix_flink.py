@@ -57,9 +57,12 @@ def run_job(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> Ru
     cloudpickle.register_pickle_by_value(matrix)  # workers do not have it
 
     def run(kinds: Sequence[str]) -> dict[bool, Outcome]:
+        path = folder / "matrix.json"
+        rows = ({field: _json(value) for field, value in row.items()} for row in engine.tuples())
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         collected = {}
         for late in (False, True):
-            stream = read_stream(engine, env, folder)
+            stream = _stream(env, f"matrix-{late}", engine.sql(kinds), path)
             asked = engine.query(kinds, late, partial(checked, schema=Source(stream).schema))
             stream = sash_flink.with_watermarks(stream, asked, every_record=True)
             j_stream, schema = packed_for_client(sash_flink.aggregate(stream, asked, **_options(engine)))
@@ -81,28 +84,26 @@ def _read(j_iterator: Any, schema: Any) -> Outcome:
     return rows, {field.name: field.type for field in schema}
 
 
-def wrong_refusals(engine: Engine, stream: DataStream, kind: str, late: bool) -> Wrong:
+def wrong_refusals(engine: Engine, env: StreamExecutionEnvironment, folder: Path, kind: str, late: bool) -> Wrong:
     """What is wrong with how cells are refused."""
     import sash_flink
 
+    stream = _stream(env, "refusals", engine.sql([kind]), folder)
     return engine.wrong_refusals(kind, late, lambda query: sash_flink.aggregate(stream, query, **_options(engine)))
 
 
-def read_stream(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> DataStream:
-    """The tuples by way of a file and a table, which has all types."""
+def _stream(env: StreamExecutionEnvironment, name: str, columns: str, path: Path) -> DataStream:
+    """The tuples of a file by way of a table, which has all types."""
     from pyflink.table import StreamTableEnvironment
 
-    path = folder / "matrix.json"
-    rows = ({field: _json(value) for field, value in row.items()} for row in engine.tuples())
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     t_env = StreamTableEnvironment.create(env)
     t_env.get_config().set_local_timezone("UTC")
     t_env.execute_sql(
-        f"CREATE TEMPORARY TABLE IF NOT EXISTS matrix ({engine.sql()}) "
+        f"CREATE TEMPORARY TABLE `{name}` ({columns}) "
         f"WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'json', "
         "'json.timestamp-format.standard' = 'ISO-8601')"
     )
-    return t_env.to_data_stream(t_env.from_path("matrix"))
+    return t_env.to_data_stream(t_env.from_path(f"`{name}`"))
 
 
 def _json(value: Any) -> Any:

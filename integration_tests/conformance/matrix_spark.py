@@ -88,7 +88,7 @@ def wrong_refusals(engine: Engine, spark: SparkSession, folder: Path, kind: str,
     import sash_spark
 
     reader: Any = spark.read if engine is BATCH else spark.readStream
-    df = reader.schema(engine.sql()).parquet(str(folder))
+    df = reader.schema(engine.sql([kind])).parquet(str(folder))
     return engine.wrong_refusals(kind, late, lambda query: sash_spark.aggregate(df, query, order="seq"))
 
 

@@ -57,5 +57,4 @@ def test_spark(engine: Engine, kind: str, late: bool, spark: SparkSession, tmp_p
 def test_flink(engine: Engine, kind: str, late: bool, flink: StreamExecutionEnvironment, tmp_path: Path) -> None:
     found = outcome(engine, kind, late, lambda: matrix_flink.run_job(engine, flink, tmp_path))
     wrong = engine.wrong(kind, late, found, lambda of: of)
-    stream = matrix_flink.read_stream(engine, flink, tmp_path)
-    check(engine.name, kind, late, wrong | matrix_flink.wrong_refusals(engine, stream, kind, late))
+    check(engine.name, kind, late, wrong | matrix_flink.wrong_refusals(engine, flink, tmp_path, kind, late))
