@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.frames import arrow_frame, pandas_frame, polars_frame, python_frame
+from sash.frames.arrow_frame import ARROW
+from sash.frames.library import Library
+from sash.frames.pandas_frame import PANDAS
+from sash.frames.polars_frame import POLARS
+from sash.frames.python_frame import PYTHON
 from sash.values.arrays import Nan, to_list
 from sash.values.columns import Coded, StructColumn
 from sash.values.timestamps import in_micros
 
-__all__ = ["Declared", "Frame", "Kind", "columns_of"]
+__all__ = ["Declared", "Frame", "columns_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -26,24 +30,7 @@ class Declared(NamedTuple):
     certain: bool
 
 
-class Kind(Protocol):
-    """The functions of a module about one kind of data. A ``column`` is one of the library's."""
-
-    def is_table(self, data: Any) -> bool: ...
-    def open_table(self, data: Any, names: Sequence[str]) -> Any: ...
-    def names(self, data: Any) -> Iterable[str]: ...
-    def column(self, data: Any, name: str) -> Any: ...
-    def array(self, column: Any, nan: Nan = ...) -> Array: ...
-    def zone(self, column: Any) -> str | None: ...
-    def take(self, column: Any, rows: Array) -> Any: ...
-    def codes(self, column: Any, nan: Nan = ...) -> Array | None: ...
-    def objects_of(self, values: Array, like: Any) -> Array: ...
-    def result_type(self, aggregation: Aggregation, columns: Sequence[Any]) -> Any: ...
-    def make_column(self, values: Array | StructColumn, like: Any, kind: Any = ...) -> Any: ...
-    def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any: ...
-
-
-_KINDS: tuple[Kind, ...] = (pandas_frame, arrow_frame, polars_frame, python_frame)
+_LIBRARIES: tuple[Library, ...] = (PANDAS, ARROW, POLARS, PYTHON)
 
 
 class Frame:
@@ -52,16 +39,16 @@ class Frame:
     ``len(frame)`` is its number of rows, ``frame[name]`` a column's array, ``frame.zone(name)`` its time zone.
     """
 
-    def __init__(self, kind: Kind, data: Any, names: Iterable[str], nan: Nan = "null") -> None:
-        self._kind = kind
+    def __init__(self, library: Library, data: Any, names: Iterable[str], nan: Nan = "null") -> None:
+        self._library = library
         self._nan: Nan = nan
         self._data = data
-        there = list(kind.names(data))
+        there = list(library.names(data))
         for name in (names := list(dict.fromkeys(names))):
             if name not in there:
                 raise KeyError(f"column {name!r} is not in the data, which has {', '.join(map(repr, there)) or 'none'}")
-        self._columns = {name: kind.column(data, name) for name in names}
-        sized = self._columns or {name: kind.column(data, name) for name in there[:1]}
+        self._columns = {name: library.column(data, name) for name in names}
+        sized = self._columns or {name: library.column(data, name) for name in there[:1]}
         lengths = {name: len(column) for name, column in sized.items()}
         if len(set(lengths.values())) > 1:
             raise ValueError(f"the columns are of different lengths: {lengths}")
@@ -77,7 +64,7 @@ class Frame:
             whole, rows = self._part_of
             self._arrays[name] = whole[name][rows]
         if name not in self._arrays:
-            array = self._kind.array(self._columns[name], self._nan)
+            array = self._library.array(self._columns[name], self._nan)
             if array.ndim != 1:
                 raise ValueError(f"column {name!r} must have one dimension; it has the shape {array.shape}")
             self._arrays[name] = array
@@ -90,7 +77,7 @@ class Frame:
 
     def zone(self, name: str) -> str | None:
         """The time zone of a column; its array is in UTC then."""
-        return self._kind.zone(self._columns[name])
+        return self._library.zone(self._columns[name])
 
     def listed(self, name: str) -> list[Any]:
         """A column as the Python values that rows hold, None for null, times in their zone. O(rows)."""
@@ -98,13 +85,13 @@ class Frame:
 
     def codes(self, name: str) -> Array | None:
         """Whole numbers that are equal where the column's values are, if its library computes them fast."""
-        return self._kind.codes(self._columns[name], self._nan)
+        return self._library.codes(self._columns[name], self._nan)
 
     def take(self, name: str, rows: Array) -> Array:
         """A column's array at these rows only; costs no more than that many rows."""
         if name in self._arrays:
             return self._arrays[name][rows]
-        return self._kind.array(self._kind.take(self._columns[name], rows), self._nan)
+        return self._library.array(self._library.take(self._columns[name], rows), self._nan)
 
     def part(self, start: int, stop: int) -> Frame:
         """Some rows, as a frame of the same kind: arrays are views. O(columns)."""
@@ -116,7 +103,7 @@ class Frame:
 
     def objects(self, values: Array, like: str) -> Array:
         """Values as objects of the library, in the zone of the column ``like``: for columns of several types."""
-        return self._kind.objects_of(values, self._columns[like])
+        return self._library.objects_of(values, self._columns[like])
 
     def make(
         self,
@@ -143,20 +130,20 @@ class Frame:
         for name, values in columns.items():
             source = self._source(like.get(name))
             if isinstance(values, Coded):
-                table[name] = self._kind.take(self._kind.make_column(values.values, source), values.codes)
+                table[name] = self._library.take(self._library.make_column(values.values, source), values.codes)
             else:
                 whole = StructColumn(values, fields[name]) if isinstance(values, tuple) else values
                 table[name] = self._make_column(name, whole, source, types.get(name))
-        return self._kind.make_table(table, self._data, self._columns)
+        return self._library.make_table(table, self._data, self._columns)
 
     def _make_column(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
         if declared is None:
-            return self._kind.make_column(values, like)
+            return self._library.make_column(values, like)
         try:
-            return self._kind.make_column(values, like, declared.kind)
+            return self._library.make_column(values, like, declared.kind)
         except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
             if not declared.certain:  # two samples did not show all types that results can have
-                return self._kind.make_column(values, like)
+                return self._library.make_column(values, like)
             raise TypeError(
                 f"aggregate {name!r} has a result that is no {declared.kind}, the type of its column: {error}; cast "
                 "what it reads to a wider type, such as a decimal or a float"
@@ -166,11 +153,11 @@ class Frame:
         """The kind of table and the types of some columns: what the types of results depend on. O(columns)."""
         columns = [self._columns[name] for name in names]
         types = [getattr(column, "dtype", getattr(column, "type", None)) for column in columns]
-        return (_KINDS.index(self._kind), *types)
+        return (_LIBRARIES.index(self._library), *types)
 
     def result_type(self, aggregation: Aggregation, certain: bool) -> Declared | None:
         """The type of an aggregation's results in the library; None: its columns do not imply one."""
-        kind = self._kind.result_type(aggregation, [self._columns[name] for name in aggregation.columns])
+        kind = self._library.result_type(aggregation, [self._columns[name] for name in aggregation.columns])
         return None if kind is None else Declared(kind, certain)
 
     def _source(self, like: Any) -> Any:
@@ -179,7 +166,7 @@ class Frame:
     @property
     def one_type(self) -> bool:
         """Whether all values of a column are of one type, so that it cannot hold numbers and times."""
-        return self._kind in (arrow_frame, polars_frame)
+        return self._library in (ARROW, POLARS)
 
 
 def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
@@ -195,12 +182,12 @@ def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
     """
     if nan not in ("null", "value"):
         raise ValueError(f"nan must be 'null' or 'value'; got {nan!r}")
-    kinds = (python_frame,) if type(data) is dict else _KINDS
-    kind = next((kind for kind in kinds if kind.is_table(data)), None)
-    if kind is None:
+    libraries = (PYTHON,) if type(data) is dict else _LIBRARIES
+    library = next((library for library in libraries if library.is_table(data)), None)
+    if library is None:
         raise TypeError(
             "data must be a DataFrame of pandas or polars, an Arrow Table or RecordBatch, a dict of arrays, or rows, "
             f"which are mappings; got {type(data).__name__}"
         )
     names = list(dict.fromkeys(names))  # the column of time may be aggregated, too
-    return Frame(kind, kind.open_table(data, names), names, nan)
+    return Frame(library, library.open_table(data, names), names, nan)

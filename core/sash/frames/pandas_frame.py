@@ -6,22 +6,205 @@ import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
-from sash.aggregations.result_types import declared_type
-from sash.frames import arrow_frame
+from sash.frames.arrow_frame import ARROW
+from sash.frames.library import Library
 from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, masked, narrowed, objects, to_list
 from sash.values.columns import StructColumn
 from sash.values.timestamps import in_unit, zone_name, zone_of
 
+if TYPE_CHECKING:
+    from sash.frames.pandas_types import PandasTypes
 
-def _library() -> Any:
-    """pandas, if it has been imported."""
-    return sys.modules.get("pandas")
+__all__ = ["PANDAS"]
+
+
+class _Pandas(Library):
+    package = "pandas"
+
+    @property
+    def types(self) -> PandasTypes:
+        from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
+
+        return PandasTypes()
+
+    def is_table(self, data: Any) -> bool:
+        pd = self.module
+        return pd is not None and isinstance(data, pd.DataFrame)
+
+    def is_column(self, column: Any) -> bool:
+        pd = self.module
+        return pd is not None and isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
+
+    def names(self, data: Any) -> Iterable[str]:
+        return [*data.columns, *(name for name in data.index.names if name is not None)]
+
+    def column(self, data: Any, name: str) -> Any:
+        if name not in data.columns:
+            return data.index.get_level_values(name).to_series()
+        if data[name].ndim > 1:
+            raise ValueError(f"column {name!r} is in the data more than once")
+        return data[name]
+
+    def array(self, column: Any, nan: Nan = "null") -> Array:
+        """NaN is null where a column has no other null (NumPy's floats and objects), unless ``nan`` is "value"."""
+        pd = self.module
+        column = column if isinstance(column, pd.Series) else pd.Series(column)
+        kind = column.dtype
+        if isinstance(kind, np.dtype) and kind.kind != "O":
+            values = np.asarray(column)
+            return masked(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
+        if isinstance(kind, pd.CategoricalDtype):
+            return self._of_categories(column)
+        if isinstance(kind, pd.DatetimeTZDtype):
+            return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None))
+        if isinstance(kind, pd.ArrowDtype):
+            return ARROW.array(_arrow(column.array))
+        nulls = np.asarray(column.isna())
+        number = getattr(kind, "numpy_dtype", None)
+        if number is not None and number.kind in "biuf":
+            return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
+        values = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
+        if nan == "value" and kind == np.dtype(object):
+            nulls &= ~np.fromiter(map(_is_nan, values), np.bool_, len(values))
+        values[nulls] = None
+        return values
+
+    def _of_categories(self, column: Any) -> Array:
+        codes = np.asarray(column.cat.codes)
+        values = self.array(column.cat.categories)
+        if not len(values):
+            return objects([None] * len(codes))
+        column_values: Array = values[codes]
+        nulls = codes < 0
+        if values.dtype.kind not in "OmM":
+            return masked(column_values, nulls)
+        column_values[nulls] = None
+        return column_values
+
+    def zone(self, column: Any) -> str | None:
+        pd = self.module
+        kind = column.dtype
+        if isinstance(kind, pd.DatetimeTZDtype):
+            return zone_name(pd.Timestamp(0, tz="UTC").tz_convert(kind.tz))
+        return getattr(kind.pyarrow_dtype, "tz", None) if isinstance(kind, pd.ArrowDtype) else None
+
+    def take(self, column: Any, rows: Array) -> Any:
+        pd = self.module
+        return pd.Series(pd.Series(column).array.take(rows))
+
+    def codes(self, column: Any, nan: Nan = "null") -> Array | None:
+        """The codes of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
+        pd = self.module
+        if isinstance(column.dtype, pd.ArrowDtype):
+            return ARROW.codes(_arrow(column.array))
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
+        if (column.dtype == object and nan == "null") or isinstance(column.dtype, pd.StringDtype):
+            with suppress(TypeError):  # factorize names the value that cannot be hashed
+                return np.asarray(pd.factorize(column)[0]).astype(np.int64)
+        return None
+
+    def objects_of(self, values: Array, like: Any) -> Array:
+        """Timestamps in the zone of ``like``; other values as NumPy's objects."""
+        if values.dtype.kind != "M" or values.dtype == np.dtype("M8[D]"):
+            return values.astype(object)
+        moments, name = self.module.Series(in_unit(values, ("s", "ms", "us", "ns"))), self.zone(like)
+        if name is not None:
+            moments = moments.dt.tz_localize("UTC").dt.tz_convert(zone_of(name))
+        return np.asarray(moments.astype(object))
+
+    def result_type(self, aggregation: Aggregation, columns: Sequence[Any]) -> Any:
+        """As for every library; None also if the columns do not imply the type."""
+        pd = self.module
+        kinds = [column.dtype for column in columns]
+        if kinds and all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
+            arrow = ARROW.result_type(aggregation, [_arrow([], kind) for kind in kinds])
+            return None if arrow is None else pd.ArrowDtype(arrow)
+        known = super().result_type(aggregation, columns)
+        if known is None and isinstance(aggregation, Count | MinCount | MaxCount):
+            return np.dtype(np.int64)  # objects can be counted, whatever they are
+        return known
+
+    def make_column(self, values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
+        pd = self.module
+        if isinstance(kind, pd.ArrowDtype):
+            return pd.Series(pd.arrays.ArrowExtensionArray(ARROW.make_column(values, None, kind.pyarrow_dtype)))
+        if isinstance(values, StructColumn):
+            inside = None if like is None or isinstance(like, tuple) else self.zone(like)
+            return pd.Series(objects(values.in_zone(inside).rows()))
+        if kind is not None:
+            return self._of_type(values, kind)
+        if like is not None and isinstance(like.dtype, pd.ArrowDtype):
+            return pd.Series(pd.arrays.ArrowExtensionArray(ARROW.make_column(values, _arrow([], like.dtype))))
+        kind = None if like is None else like.dtype
+        if kind == np.dtype(object) and values.dtype == np.dtype("M8[D]"):
+            return pd.Series(objects(to_list(values)))  # dates, for which pandas has no type of its own
+        values = in_unit(values, ("s", "ms", "us", "ns"))
+        mask = mask_of(values)
+        data: Any = data_of(values)
+        if mask is not None:
+            data = _with_nan(data, mask) if _without_null(data, kind) else self._nullable(data, mask)
+        elif isinstance(kind, pd.Float32Dtype | pd.Float64Dtype) and values.dtype.kind == "f":
+            data = self._nullable(data.astype(kind.numpy_dtype, copy=False), np.zeros(len(data), np.bool_))
+        column = pd.Series(data)
+        if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
+            return column.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
+        if isinstance(kind, np.dtype):
+            return column.astype(kind) if not len(column) else column
+        return column if kind is None else self._cast(column, kind)
+
+    def _of_type(self, values: Array, kind: Any) -> Any:
+        """Results of a declared type; NumPy's whole numbers and booleans become nullable ones where some are null."""
+        pd = self.module
+        if kind == np.dtype(object) or getattr(kind, "kind", "") in "mM":
+            return pd.Series(objects(to_list(values)), dtype=kind)
+        if values.dtype.kind == "O":
+            values = array_of(values.tolist())
+            if values.dtype.kind == "O" and any(value is not None for value in values):
+                return pd.Series(values)  # whole numbers beyond 64 bits
+        if values.dtype.kind == "O":
+            values = masked(np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_))
+        mask, data = mask_of(values), data_of(values)
+        number = getattr(kind, "numpy_dtype", kind)
+        known = data if mask is None else data[~mask]
+        if narrowed(known, number).dtype != number:
+            raise TypeError(f"values of type {data.dtype} change as {kind}")
+        if not isinstance(kind, np.dtype):
+            return pd.Series(
+                self._nullable(data.astype(number), np.zeros(len(data), np.bool_) if mask is None else mask)
+            )
+        data = data.astype(kind, copy=False)
+        if mask is None:
+            return pd.Series(data)
+        return pd.Series(_with_nan(data, mask) if kind.kind == "f" else self._nullable(data, mask))
+
+    def _nullable(self, data: Array, mask: Array) -> Any:
+        """Numbers with nulls as one of the nullable types; other values with None or NaT."""
+        arrays = self.module.arrays
+        if data.dtype.kind == "b":
+            return arrays.BooleanArray(data, mask)
+        if data.dtype.kind == "f":  # NaN is a value
+            wide = data.astype(np.float32) if data.dtype.itemsize < 4 else data
+            return arrays.FloatingArray(wide, mask)
+        if data.dtype.kind in "iu":
+            return arrays.IntegerArray(data, mask)
+        values = data.copy()
+        values[mask] = None
+        return values
+
+    def _cast(self, column: Any, kind: Any) -> Any:
+        """A column as an extension type, such as categories or Arrow's, if its values fit it."""
+        try:
+            cast = column.astype(kind)
+        except (TypeError, ValueError, NotImplementedError, self.module.errors.OutOfBoundsDatetime):
+            return column
+        return column if cast.isna().sum() > column.isna().sum() else cast
 
 
 def _arrow(values: Any, kind: Any = None) -> Any:
@@ -29,177 +212,9 @@ def _arrow(values: Any, kind: Any = None) -> Any:
     return sys.modules["pyarrow"].array(values, None if kind is None else kind.pyarrow_dtype)
 
 
-def is_table(data: Any) -> bool:
-    pd = _library()
-    return pd is not None and isinstance(data, pd.DataFrame)
-
-
-def is_column(column: Any) -> bool:
-    pd = _library()
-    return pd is not None and isinstance(column, pd.Series | pd.Index | pd.api.extensions.ExtensionArray)
-
-
-def open_table(data: Any, names: Sequence[str]) -> Any:
-    return data
-
-
-def names(data: Any) -> Iterable[str]:
-    return [*data.columns, *(name for name in data.index.names if name is not None)]
-
-
-def column(data: Any, name: str) -> Any:
-    if name not in data.columns:
-        return data.index.get_level_values(name).to_series()
-    if data[name].ndim > 1:
-        raise ValueError(f"column {name!r} is in the data more than once")
-    return data[name]
-
-
-def array(column: Any, nan: Nan = "null") -> Array:
-    """NaN is null where the column has no null of its own, NumPy's floats and objects, unless ``nan`` is "value"."""
-    pd = _library()
-    column = column if isinstance(column, pd.Series) else pd.Series(column)
-    kind = column.dtype
-    if isinstance(kind, np.dtype) and kind.kind != "O":
-        values = np.asarray(column)
-        return masked(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
-    if isinstance(kind, pd.CategoricalDtype):
-        return _of_categories(column)
-    if isinstance(kind, pd.DatetimeTZDtype):
-        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None))
-    if isinstance(kind, pd.ArrowDtype):
-        return arrow_frame.array(_arrow(column.array))
-    nulls = np.asarray(column.isna())
-    number = getattr(kind, "numpy_dtype", None)
-    if number is not None and number.kind in "biuf":
-        return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
-    values = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
-    if nan == "value" and kind == np.dtype(object):
-        nulls &= ~np.fromiter(map(_is_nan, values), np.bool_, len(values))
-    values[nulls] = None
-    return values
-
-
 def _is_nan(value: Any) -> bool:
     """Whether a value is NaN; NA and NaT are nulls instead."""
     return isinstance(value, float | np.floating | Decimal) and value != value
-
-
-def _of_categories(column: Any) -> Array:
-    codes = np.asarray(column.cat.codes)
-    values = array(column.cat.categories)
-    if not len(values):
-        return objects([None] * len(codes))
-    column_values: Array = values[codes]
-    nulls = codes < 0
-    if values.dtype.kind not in "OmM":
-        return masked(column_values, nulls)
-    column_values[nulls] = None
-    return column_values
-
-
-def zone(column: Any) -> str | None:
-    pd = _library()
-    kind = column.dtype
-    if isinstance(kind, pd.DatetimeTZDtype):
-        return zone_name(pd.Timestamp(0, tz="UTC").tz_convert(kind.tz))
-    return getattr(kind.pyarrow_dtype, "tz", None) if isinstance(kind, pd.ArrowDtype) else None
-
-
-def take(column: Any, rows: Array) -> Any:
-    pd = _library()
-    return pd.Series(pd.Series(column).array.take(rows))
-
-
-def codes(column: Any, nan: Nan = "null") -> Array | None:
-    """The codes of categories, or of the hash table of objects, in C; -1 for null. Numbers have a faster way."""
-    pd = _library()
-    if isinstance(column.dtype, pd.ArrowDtype):
-        return arrow_frame.codes(_arrow(column.array))
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return np.asarray(pd.Series(column).cat.codes).astype(np.int64)
-    if (column.dtype == object and nan == "null") or isinstance(column.dtype, pd.StringDtype):
-        with suppress(TypeError):  # factorize names the value that cannot be hashed
-            return np.asarray(pd.factorize(column)[0]).astype(np.int64)
-    return None
-
-
-def objects_of(values: Array, like: Any) -> Array:
-    """Timestamps in the zone of ``like``; other values as NumPy's objects."""
-    if values.dtype.kind != "M" or values.dtype == np.dtype("M8[D]"):
-        return values.astype(object)
-    moments, name = _library().Series(in_unit(values, ("s", "ms", "us", "ns"))), zone(like)
-    if name is not None:
-        moments = moments.dt.tz_localize("UTC").dt.tz_convert(zone_of(name))
-    return np.asarray(moments.astype(object))
-
-
-def result_type(aggregation: Aggregation, columns: Sequence[Any]) -> Any:
-    """The type of an aggregation's results; None if the columns do not imply it, or its rows will say what is wrong."""
-    from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
-
-    pd = _library()
-    kinds = [column.dtype for column in columns]
-    if kinds and all(isinstance(kind, pd.ArrowDtype) for kind in kinds):
-        arrow = arrow_frame.result_type(aggregation, [_arrow([], kind) for kind in kinds])
-        return None if arrow is None else pd.ArrowDtype(arrow)
-    try:
-        return declared_type(aggregation, kinds, PandasTypes())
-    except TypeError:  # objects can be counted, whatever they are
-        return np.dtype(np.int64) if isinstance(aggregation, Count | MinCount | MaxCount) else None
-
-
-def make_column(values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
-    pd = _library()
-    if isinstance(kind, pd.ArrowDtype):
-        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, None, kind.pyarrow_dtype)))
-    if isinstance(values, StructColumn):
-        inside = None if like is None or isinstance(like, tuple) else zone(like)
-        return pd.Series(objects(values.in_zone(inside).rows()))
-    if kind is not None:
-        return _of_type(values, kind)
-    if like is not None and isinstance(like.dtype, pd.ArrowDtype):
-        return pd.Series(pd.arrays.ArrowExtensionArray(arrow_frame.make_column(values, _arrow([], like.dtype))))
-    kind = None if like is None else like.dtype
-    if kind == np.dtype(object) and values.dtype == np.dtype("M8[D]"):
-        return pd.Series(objects(to_list(values)))  # dates, for which pandas has no type of its own
-    values = in_unit(values, ("s", "ms", "us", "ns"))
-    mask = mask_of(values)
-    data: Any = data_of(values)
-    if mask is not None:
-        data = _with_nan(data, mask) if _without_null(data, kind) else _nullable(data, mask)
-    elif isinstance(kind, pd.Float32Dtype | pd.Float64Dtype) and values.dtype.kind == "f":
-        data = _nullable(data.astype(kind.numpy_dtype, copy=False), np.zeros(len(data), np.bool_))
-    column = pd.Series(data)
-    if isinstance(kind, pd.DatetimeTZDtype) and values.dtype.kind == "M":
-        return column.dt.tz_localize("UTC").dt.tz_convert(kind.tz)
-    if isinstance(kind, np.dtype):
-        return column.astype(kind) if not len(column) else column
-    return column if kind is None else _cast(column, kind)
-
-
-def _of_type(values: Array, kind: Any) -> Any:
-    """Results of a declared type; NumPy's whole numbers and booleans become nullable ones where some are null."""
-    pd = _library()
-    if kind == np.dtype(object) or getattr(kind, "kind", "") in "mM":
-        return pd.Series(objects(to_list(values)), dtype=kind)
-    if values.dtype.kind == "O":
-        values = array_of(values.tolist())
-        if values.dtype.kind == "O" and any(value is not None for value in values):
-            return pd.Series(values)  # whole numbers beyond 64 bits
-    if values.dtype.kind == "O":
-        values = masked(np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_))
-    mask, data = mask_of(values), data_of(values)
-    number = getattr(kind, "numpy_dtype", kind)
-    known = data if mask is None else data[~mask]
-    if narrowed(known, number).dtype != number:
-        raise TypeError(f"values of type {data.dtype} change as {kind}")
-    if not isinstance(kind, np.dtype):
-        return pd.Series(_nullable(data.astype(number), np.zeros(len(data), np.bool_) if mask is None else mask))
-    data = data.astype(kind, copy=False)
-    if mask is None:
-        return pd.Series(data)
-    return pd.Series(_with_nan(data, mask) if kind.kind == "f" else _nullable(data, mask))
 
 
 def _without_null(data: Array, kind: Any) -> bool:
@@ -211,29 +226,4 @@ def _with_nan(data: Array, mask: Array) -> Array:
     return np.where(mask, data.dtype.type(np.nan), data)
 
 
-def _nullable(data: Array, mask: Array) -> Any:
-    """Numbers with nulls as one of the nullable types; other values with None or NaT."""
-    arrays = _library().arrays
-    if data.dtype.kind == "b":
-        return arrays.BooleanArray(data, mask)
-    if data.dtype.kind == "f":  # NaN is a value
-        wide = data.astype(np.float32) if data.dtype.itemsize < 4 else data
-        return arrays.FloatingArray(wide, mask)
-    if data.dtype.kind in "iu":
-        return arrays.IntegerArray(data, mask)
-    values = data.copy()
-    values[mask] = None
-    return values
-
-
-def _cast(column: Any, kind: Any) -> Any:
-    """A column as an extension type, such as categories or Arrow's, if its values fit it."""
-    try:
-        cast = column.astype(kind)
-    except (TypeError, ValueError, NotImplementedError, _library().errors.OutOfBoundsDatetime):
-        return column
-    return column if cast.isna().sum() > column.isna().sum() else cast
-
-
-def make_table(columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:
-    return _library().DataFrame(columns)
+PANDAS = _Pandas()

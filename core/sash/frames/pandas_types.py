@@ -6,42 +6,32 @@ Results have types of the same family as their columns: NumPy's, or the nullable
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from sash.frames.library import LibraryTypes, Shape
+
 __all__ = ["PandasTypes"]
 
 _OBJECT = np.dtype(object)
-_SAMPLES: dict[str, tuple[Any, Any]] = {
-    "b": (False, True),
-    "i": (1, 2),
-    "u": (1, 2),
-    "f": (1.5, 2.5),
-    "M": (datetime(2024, 3, 1), datetime(2024, 3, 2)),
-    "m": (timedelta(seconds=1), timedelta(seconds=2)),
-}
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "M": datetime, "m": timedelta}
 
 
-class PandasTypes:
+class PandasTypes(LibraryTypes):
     """The :class:`~sash.aggregations.result_types.TypeSystem` of pandas; the type of objects says nothing of them."""
 
-    def samples(self, kind: Any) -> tuple[Any, Any]:
-        """Two values that a column of this type can have, the smaller first."""
+    def shape(self, kind: Any) -> Shape | None:
+        """A type in Python's terms; None: its values can be anything."""
         if isinstance(kind, pd.CategoricalDtype):
-            return self.samples(kind.categories.dtype)
+            return self.shape(kind.categories.dtype)
         if isinstance(kind, pd.StringDtype):
-            return ("a", "b")
-        if isinstance(kind, pd.DatetimeTZDtype):
-            return (datetime(2024, 3, 1, tzinfo=UTC), datetime(2024, 3, 2, tzinfo=UTC))
-        if getattr(kind, "numpy_dtype", kind) == np.uint64:
-            return (2**63, 2**63 + 1)
-        samples = _SAMPLES.get(_kind(kind))
-        if samples is None:
-            raise TypeError(f"values of type {kind} can be anything")
-        return samples
+            return Shape(str)
+        python = _PYTHON_TYPES.get(_kind(kind))
+        bits = 8 * kind.itemsize if _kind(kind) == "u" else 0
+        return None if python is None else Shape(python, zone=getattr(kind, "tz", None), unsigned=bits)
 
     def plain(self, kind: type, exact: bool, columns: Sequence[Any]) -> Any:
         """The type of values of one of Python's types."""
