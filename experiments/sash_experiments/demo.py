@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import sash
-from sash.cli.engines import results_of
+from sash.cli.engines import Engine, Job
+from sash.cli.files import Source
 from sash.testing import naive
 from sash_experiments.generators import smart_home
 from sash_experiments.sparkline import sparkline
@@ -109,6 +112,19 @@ def _draw(results: dict[str, list[Any]]) -> None:
         print(f"plug 0, {name} in watts, window by window: {sparkline([row[place] for row in of_plug], 50)}")
 
 
+def _results_of(run: Engine, query: sash.Query, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The results of a query over columns in the order of arrival, by an engine; keys come in any order."""
+    import pyarrow as pa  # type: ignore[import-untyped]
+    from pyarrow import parquet
+
+    with tempfile.TemporaryDirectory(prefix="sash-") as folder:
+        path = Path(folder) / "columns.parquet"
+        parquet.write_table(pa.table(dict(columns)), path)
+        tables = list(run(Job(query, Source.of(path), scratch=Path(folder))))
+    results: dict[str, list[Any]] = pa.concat_tables(tables).to_pydict()
+    return results
+
+
 def _compare_with(engine: str, query: sash.Query, stream: dict[str, Any], results: dict[str, list[Any]]) -> None:
     """Run the same query on an engine, whose adapter knows how, if it is installed."""
     try:
@@ -118,7 +134,7 @@ def _compare_with(engine: str, query: sash.Query, stream: dict[str, Any], result
         return
     print(f"\nstarting {engine}, embedded in this process …", flush=True)
     begin = time.perf_counter()
-    found = results_of(adapter.run, query, stream)
+    found = _results_of(adapter.run, query, stream)
     seconds = time.perf_counter() - begin
     if _sorted(found) != _sorted(results):
         raise SystemExit(f"{engine} gives other rows than the local run: please report this")

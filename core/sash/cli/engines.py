@@ -1,20 +1,23 @@
-"""Where a query runs. An engine is a function that the entry point group ``sash.engines`` names; Sash's own are
-``local``, and ``spark`` and ``flink`` in their adapters, which know their engines so that this package need not."""
+"""Engines, which run queries over files. Each is a function that the entry point group ``sash.engines`` names.
+
+``local`` is here; ``spark`` and ``flink`` are in their adapters, so that this package need not import them.
+"""
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from sash.cli.errors import UsageError
-from sash.cli.files import Source, arrow
+from sash.cli.files import Source
 from sash.query import Query
+from sash.runtime.keyed import KeyedOperator
+from sash.runtime.run import run
 
-__all__ = ["Engine", "Job", "Tally", "engine", "engines", "results_of"]
+__all__ = ["Engine", "Job", "Tally", "engine", "engines", "run_local"]
 
 
 @dataclass
@@ -32,7 +35,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class Job:
-    """What an engine is to do."""
+    """What an engine has to do."""
 
     query: Query
     source: Source
@@ -44,38 +47,49 @@ class Job:
 
 
 Engine = Callable[[Job], Iterator[Any]]
-"""The results as Arrow tables of one schema, at least one, however empty: the order of keys is the engine's."""
+"""Yields the results as Arrow tables of one schema, at least one, perhaps empty, keys in any order."""
 
 
 def engines() -> list[str]:
-    """The names of those that are installed, with or without what they need."""
+    """The names of all engines, also of those whose packages are missing."""
     return sorted({point.name for point in entry_points(group="sash.engines")} | {"local"})
 
 
 def engine(name: str) -> Engine:
     """An engine by its name."""
     if name == "local":
-        from sash.cli.local import run
-
-        return run
-    found = [point for point in entry_points(group="sash.engines") if point.name == name]
-    if not found:
+        return run_local
+    points = [point for point in entry_points(group="sash.engines") if point.name == name]
+    if not points:
         raise UsageError(f"there is no engine {name!r}; there are {', '.join(engines())}")
     try:
-        loaded: Engine = found[0].load()
+        loaded: Engine = points[0].load()
     except ModuleNotFoundError as error:
         raise UsageError(f"engine {name!r} needs {error.name}: pip install 'sash[{name}]'") from None
     return loaded
 
 
-def results_of(run: Engine, query: Query, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The results of a query over columns in the order of arrival, by an engine; keys come in any order."""
-    pa = arrow()
-    from pyarrow import parquet  # type: ignore[import-untyped]
+def run_local(job: Job) -> Iterator[Any]:
+    """The results of a job here: all rows at once by :func:`sash.run`, or file after file by a keyed operator."""
+    return _run_stream(job) if job.streaming else _run_batch(job)
 
-    with tempfile.TemporaryDirectory(prefix="sash-") as folder:
-        path = Path(folder) / "columns.parquet"
-        parquet.write_table(pa.table(dict(columns)), path)
-        tables = list(run(Job(query, Source.of(path), scratch=Path(folder))))
-    results: dict[str, list[Any]] = pa.concat_tables(tables).to_pydict()
-    return results
+
+def _run_batch(job: Job) -> Iterator[Any]:
+    job.tally.doing = "reading"
+    table = job.source.table()
+    job.tally.rows_in, job.tally.doing = len(table), "computing"
+    job.tally.late = 0  # all rows are there: nothing is late
+    yield run(job.query, table)
+
+
+def _run_stream(job: Job) -> Iterator[Any]:
+    """Each key has its own watermark: a file may hold one key after the other."""
+    operator, empty = KeyedOperator(job.query, own_watermark="key"), job.source.schema.empty_table()
+    job.tally.doing, job.tally.late = "streaming", 0
+    yield operator.process_batch(empty)
+    for table in job.source.tables():
+        yield operator.process_batch(table)
+        job.tally.rows_in += len(table)
+        job.tally.late += len(operator.dropped)
+    job.tally.state_bytes = len(operator.snapshot(trusted=True))
+    yield operator.close(like=empty)

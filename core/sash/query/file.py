@@ -1,4 +1,4 @@
-"""Queries as files: TOML in, a :class:`sash.Query` out, and errors that point at the line.
+"""Queries as TOML files, read and written; errors of reading point at the line.
 
 ```toml
 key = "plug"                      # a column, or several: ["house", "plug"]; none: leave it out
@@ -42,19 +42,28 @@ Paths import Python code, and run it, so a query file may name none unless the p
 
 from __future__ import annotations
 
+import inspect
+import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
+from sash import aggregations
+from sash.aggregations import Aggregation
 from sash.query import Query
-from sash.query.import_paths import Imports
-from sash.query.read import QueryFileError, QueryImportError, Reader
+from sash.query.import_paths import Imports, global_path, path_of
+from sash.query.read import OPTIONS, ROLES, QueryFileError, QueryImportError, Reader
 from sash.query.toml_lines import lines_of
-from sash.query.write import dump_query
+from sash.windows import Window
 
 __all__ = ["QueryFileError", "QueryImportError", "dump_query", "load_query", "parse_query"]
+
+Table = dict[str, Any]
 
 
 def load_query(path: str | os.PathLike[str], *, allow_imports: Iterable[str] = ()) -> Query:
@@ -88,3 +97,110 @@ def parse_query(text: str, name: str = "query", *, allow_imports: Iterable[str] 
         line = int(at[1]) if at else text.count("\n") + 1
         raise QueryFileError(name, line, f"this is not TOML: {error}") from error
     return Reader(name, lines_of(text), imports).query(content)
+
+
+def dump_query(query: Query) -> str:
+    """The query as TOML text, from which :func:`sash.load_query` makes an equal one.
+
+    Users' functions are written as paths whose modules ``allow_imports`` of ``load_query`` must name. Raises ValueError
+    for a function without one: a lambda, a local function or one of the program itself. Durations are written as texts.
+
+    >>> import sash
+    >>> print(dump_query(sash.Query(windows=sash.tumbling("1m"), aggregates={"peak": sash.Max("load")}, time="ts")))
+    time = "ts"
+    <BLANKLINE>
+    [window]
+    type = "tumbling"
+    range = "1m"
+    <BLANKLINE>
+    [aggregates.peak]
+    function = "Max"
+    columns = "load"
+    <BLANKLINE>
+    """
+    options = {name: getattr(query, name) for name in OPTIONS}
+    tables = [("", options | {"algorithm": None if query.algorithm == "auto" else query.algorithm})]
+    for title, window in query.named.items():
+        tables.append(("window" if title is None else f"windows.{_key(title)}", _window(window)))
+    for name, aggregation in query.aggregates.items():
+        tables.append((f"aggregates.{_key(name)}", _aggregate(name, aggregation)))
+    return "\n".join(text for title, table in tables if (text := _text(title, table)))
+
+
+def _window(window: Window) -> Table:
+    """A window's table."""
+    table = window.file_table()
+    if table is None:
+        return _own_window(window)
+    return {name: path_of(value, name) if callable(value) else value for name, value in table.items()}
+
+
+def _own_window(window: Any) -> Table:
+    """A window of a user's type: by the path of a ready one, or of its class, with the arguments that it has."""
+    kind = type(window)
+    ready = global_path(window, kind.__module__)
+    if ready is not None:
+        return {"type": ready}
+    if is_dataclass(window):
+        arguments = {field.name: getattr(window, field.name) for field in fields(window) if field.init}
+    elif vars(window):
+        raise ValueError(f"{window!r} holds values that a file cannot tell: make {kind.__name__} a dataclass")
+    else:
+        arguments = {}
+    return {"type": path_of(kind, f"the type of {window!r}")} | arguments
+
+
+def _aggregate(name: str, aggregation: Aggregation) -> Table:
+    """An aggregate's table."""
+    kind, names, arguments = type(aggregation), aggregation.columns, aggregation._arguments()
+    columns = {"columns": names[0] if len(names) == 1 else list(names)} if names else {}
+    if getattr(aggregations, kind.__name__, None) is kind:
+        return {"function": kind.__name__, **columns, **_non_defaults(kind, arguments)}
+    if not kind.__module__.startswith("sash."):
+        return {"function": path_of(kind, f"aggregate {name!r}"), **columns, **_non_defaults(kind, arguments)}
+    table: Table = {"function": "aggregation", **columns}
+    options = _non_defaults(aggregations.aggregation, arguments)
+    try:
+        paths = {role: path_of(options[role], f"aggregate {name!r}: {role}") for role in ROLES if role in options}
+    except ValueError:
+        modules = (getattr(arguments[role], "__module__", None) or "" for role in ROLES)
+        ready = next((path for module in modules if (path := global_path(aggregation, module))), None)
+        if ready is None:
+            raise
+        return {"function": ready}
+    return table | {
+        argument: value.value if isinstance(value, Enum) else value for argument, value in (options | paths).items()
+    }
+
+
+def _non_defaults(make: Callable[..., Any], arguments: Table) -> Table:
+    """The arguments that differ from their defaults."""
+    parameters = inspect.signature(make).parameters
+    return {
+        name: value
+        for name, value in arguments.items()
+        if name not in parameters or (value is not parameters[name].default and value != parameters[name].default)
+    }
+
+
+def _text(title: str, table: Table) -> str:
+    lines = [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if value is not None]
+    return "".join(f"{line}\n" for line in ([f"[{title}]"] if title else []) + lines)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(name)} = {_toml(part)}" for name, part in value.items()) + " }"
+    raise ValueError(f"{value!r} of type {type(value).__name__} cannot be written into a query file")

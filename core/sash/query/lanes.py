@@ -31,7 +31,7 @@ WatermarkOf = Literal["stream", "key"] | None
 class Lane:
     """Windows that share one order.
 
-    ``order`` is the column, None for the order of arrival, in which a tuple's time is its position. ``unit`` tells what
+    ``order`` is the column, None for the order of arrival, in which a tuple's time is its position. ``unit`` says what
     the column has to hold: timestamps, if it is compared with durations; plain numbers; None: either.
     """
 
@@ -51,17 +51,17 @@ def lanes_of(
     latenesses: Any,
     time_unit: TimeUnit | None = None,
 ) -> tuple[Lane, ...]:
-    """The lanes of named windows; what cannot be ordered is refused."""
+    """The lanes of named windows. Refuses windows that nothing orders."""
     names: dict[str | None, list[str | None]] = {}
     for name, window in windows.items():
         if window.on is None and time is None and window.needs_time:
             raise ValueError(f"{window} is a window on event time: name its column with time=")
         names.setdefault(time if window.on is None else window.on, []).append(name)
-    for option, given in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
-        if isinstance(given, Mapping) and (unknown := set(given) - set(names)):
+    for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
+        if isinstance(value, Mapping) and (unknown := set(value) - set(names)):
             raise ValueError(f"{option} is given for {sorted(map(str, unknown))}, which orders no window")
-        if given is not None and not isinstance(given, Mapping) and set(names) == {None}:
-            raise ValueError(f"{option}={given!r}: in the order of arrival nothing is late; name a time= column")
+        if value is not None and not isinstance(value, Mapping) and set(names) == {None}:
+            raise ValueError(f"{option}={value!r}: in the order of arrival nothing is late; name a time= column")
     lanes = tuple(_lane(order, of, windows, time, delays, latenesses) for order, of in names.items())
     if time_unit is not None:
         lanes = tuple(
@@ -76,7 +76,7 @@ def lanes_of(
 
 
 def check_own_watermark(own: Any, orders: Collection[str]) -> None:
-    """Refuse what says of no watermark whose it is; ``orders`` are the columns that order windows.
+    """Refuse an unknown ``own_watermark``; ``orders`` are the columns that order windows.
 
     >>> check_own_watermark("keys", ["km"])
     Traceback (most recent call last):
@@ -99,9 +99,7 @@ def watermark_of(own: OwnWatermark, lane: Lane) -> WatermarkOf:
     """
     if own is True:
         return "stream"
-    if own == "key":
-        return "key"
-    return "key" if own and (lane.order is None or lane.order in own) else None
+    return "key" if own == "key" or (own and (lane.order is None or lane.order in own)) else None
 
 
 def _lane(
@@ -112,20 +110,20 @@ def _lane(
     delays: Any,
     latenesses: Any,
 ) -> Lane:
-    given = {}
+    amounts = {}
     for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
         if isinstance(value, Mapping):
-            given[option] = value.get(order)
+            amounts[option] = value.get(order)
         else:  # a single value is for time, or, without a time, for the column that there is
-            given[option] = value if order is not None and order == (time if time is not None else order) else None
-    units = set(_units((windows[name] for name in names), given.values()))
+            amounts[option] = value if order is not None and order == (time if time is not None else order) else None
+    units = set(_units((windows[name] for name in names), amounts.values()))
     if len(units) > 1:
         raise ValueError(
             f"column {order!r} is measured in durations and in plain numbers: give windows, watermark_delay and "
             "allowed_lateness all as durations (with time_unit= if the column has plain numbers), or all as numbers in "
             "the unit of the column"
         )
-    delay, lateness = (_amount(option, value, order) for option, value in given.items())
+    delay, lateness = (_amount(option, value, order) for option, value in amounts.items())
     return Lane(order, tuple(names), delay, lateness, units.pop() if units else None)
 
 

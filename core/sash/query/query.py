@@ -69,18 +69,19 @@ class Query:
         for complaint in self._complaints():
             raise ValueError(complaint)
         self._normalise()
-        self.lanes  # noqa: B018  # what is wrong with measures and durations it says
+        self.lanes  # noqa: B018  # refuses measures and durations that do not fit together
 
     def _normalise(self) -> None:
-        """Equal queries are equal however they were spelled."""
+        """Make queries equal that only differ in spelling."""
         if self.key is not None and not isinstance(self.key, str):
             object.__setattr__(self, "key", tuple(self.key))
         for option in ("watermark_delay", "allowed_lateness"):
-            given = getattr(self, option)
-            if isinstance(given, Mapping):
-                object.__setattr__(self, option, {column: _spelled(each, option) for column, each in given.items()})
+            amount = getattr(self, option)
+            if isinstance(amount, Mapping):
+                amount = {column: _normal_duration(value, option) for column, value in amount.items()}
             else:
-                object.__setattr__(self, option, _spelled(given, option))
+                amount = _normal_duration(amount, option)
+            object.__setattr__(self, option, amount)
 
     def _complaints(self) -> Iterator[str]:
         if any(not isinstance(column, str) for column in self.keys):
@@ -173,5 +174,5 @@ class Query:
         return Query(**(fields | changes))
 
 
-def _spelled(duration: Any, option: str) -> Any:
+def _normal_duration(duration: Any, option: str) -> Any:
     return as_duration(duration, option) if isinstance(duration, str | timedelta) else duration

@@ -13,19 +13,21 @@ from sash.query import Query
 from sash.query.import_paths import ImportRefused, Imports, near
 from sash.windows import TYPES, Window, punctuated
 
-__all__ = ["QueryFileError", "QueryImportError", "Reader"]
+__all__ = ["OPTIONS", "ROLES", "QueryFileError", "QueryImportError", "Reader"]
 
 Keys = tuple[str, ...]
 """The path of a key."""
 
-_OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
-_KEYS = (*_OPTIONS, "window", "windows", "aggregates")
+OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
+"""The arguments of :class:`sash.Query` that are values, not tables."""
+_KEYS = (*OPTIONS, "window", "windows", "aggregates")
 _FUNCTIONS: dict[str, type[Aggregation]] = {
     name: kind
     for name, kind in vars(aggregations).items()
     if isinstance(kind, type) and issubclass(kind, Aggregation) and kind is not Aggregation
 }
-_ROLES = ("lift", "combine", "lower", "invert")
+ROLES = ("lift", "combine", "lower", "invert")
+"""The arguments of :func:`sash.aggregation` that are functions."""
 
 
 class QueryFileError(ValueError):
@@ -84,7 +86,7 @@ class Reader:
             windows = {name: self.window(("windows", name), table) for name, table in self.tables("windows", content)}
         else:
             windows = self.window(("window",), content["window"])
-        options = {name: content[name] for name in _OPTIONS if name in content}
+        options = {name: content[name] for name in OPTIONS if name in content}
         try:
             return Query(windows=windows, aggregates=aggregates, **options)
         except (TypeError, ValueError) as error:
@@ -125,7 +127,7 @@ class Reader:
         make: Any
         if kind == "aggregation":
             make = aggregations.aggregation
-            for role in _ROLES:
+            for role in ROLES:
                 if role in arguments:
                     arguments[role] = self.object((*path, role), arguments[role])
             columns, arguments["columns"] = (), columns
