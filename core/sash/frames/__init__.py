@@ -16,8 +16,8 @@ NaN in a column of floats is a value, not a null, except in pandas, where NumPy'
 has data of its kind has imported it.
 """
 
-from sash.frames.factorize import factorize
 from sash.frames.frame import Frame, columns_of
+from sash.frames.key_table import factorize
 from sash.values.arrays import to_list
 from sash.values.columns import Coded
 from sash.values.timestamps import in_micros

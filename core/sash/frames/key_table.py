@@ -1,24 +1,29 @@
-"""The keys that have come so far, numbered in the order of their appearance."""
+"""Numbers for keys, in the order of first appearance: within a batch, and of all keys of a stream."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
 
-from sash.values.arrays import Array, array_of, joined, nullable, read_nullable, to_list
+from sash.frames.frame import Frame
+from sash.values.arrays import Array, array_of, data_of, joined, mask_of, nullable, read_nullable, to_list
 
-__all__ = ["KeyTable"]
+__all__ = ["KeyTable", "factorize"]
 
 Key = tuple[Any, ...]
+_NAN = ("NaN",)
+"""Stands for NaN, which no dict finds."""
 
 
 class KeyTable:
     """Key columns ``names`` to numbers and back. Null is a key like any other, and so is NaN.
 
-    Keys come in batches, as columns, or one by one, as the values of a row. A call that fails is taken back by
-    :meth:`undo`: O(keys), once.
+    Keys arrive in batches, as columns, or one by one, as the values of a row. :meth:`undo` takes a failed call back:
+    O(keys), once.
 
     >>> table = KeyTable(["plug"])
     >>> [table.number((plug,)) for plug in "aba"], table.key(1), len(table)
@@ -28,7 +33,7 @@ class KeyTable:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._columns: dict[str, Array] = {}
-        self._columned = 0  # so many keys are in columns; those behind them are in rows
+        self._columned = 0  # the first keys are in columns, the others in rows
         self._rows: list[Key] = []
         self._numbers: dict[Any, int] | None = {}
         self._listed: list[Key] | None = []  # the keys in columns, as rows; None: to be made
@@ -36,10 +41,8 @@ class KeyTable:
     def __len__(self) -> int:
         return self._columned + len(self._rows)
 
-    # keys that come
-
     def number_of(self, key: Key) -> int | None:
-        """The number of a key that has come already; None: it has not, or cannot be looked up at once. O(1)."""
+        """The number of a key that is known; None: it is new, or cannot be looked up at once. O(1)."""
         if self._numbers is None:
             return None
         try:
@@ -55,7 +58,7 @@ class KeyTable:
             return self._number_new(key, numbers) if known is None else known
         except TypeError as error:
             for name, value in zip(self._names, key, strict=True):
-                if type(value).__hash__ is None:
+                if not _is_hashable(value):
                     raise TypeError(f"column {name!r}, row {row}: {value!r} cannot be a key: {error}") from error
             raise
 
@@ -71,40 +74,33 @@ class KeyTable:
 
     def number_batch(self, codes: Array, distinct: Mapping[str, Array]) -> Array:
         """The numbers of rows' keys, given as ``codes`` of ``distinct`` ones. A look-up a distinct key."""
-        if not self._names:
-            if len(codes):
-                self.number(())
-            return codes
-        if not len(codes):
+        if len(codes) and not self._names:
+            self.number(())
+        if not len(codes) or not self._names:
             return codes
         keys = _keys([distinct[name] for name in self._names])
         numbers = self._index()
-        found = np.array([numbers.get(key, -1) for key in keys], np.int64)
-        new = np.flatnonzero(found < 0)
+        known = np.array([numbers.get(key, -1) for key in keys], np.int64)
+        new = np.flatnonzero(known < 0)
         if len(new):
-            found[new] = np.arange(len(self), len(self) + len(new))
-            self._append({name: distinct[name][new] for name in self._names}, len(new))
-            numbers.update((keys[place], int(found[place])) for place in new.tolist())
-        return found[codes]
-
-    def _append(self, columns: dict[str, Array], size: int) -> None:
-        self._columns = {name: joined(own, columns[name]) for name, own in self._whole().items()} or columns
-        self._columned, self._rows, self._listed = len(self) + size, [], None
+            known[new] = np.arange(len(self), len(self) + len(new))
+            self._columns = _stack(self._whole(), {name: distinct[name][new] for name in self._names})
+            self._columned, self._rows, self._listed = len(self) + len(new), [], None
+            numbers.update((keys[place], int(known[place])) for place in new.tolist())
+        return known[codes]
 
     def _whole(self) -> dict[str, Array]:
-        """The columns of all keys, those that came in rows included."""
+        """The columns of all keys, also of those in rows."""
         if not self._rows:
             return self._columns
-        behind = {name: array_of([key[place] for key in self._rows]) for place, name in enumerate(self._names)}
-        return {name: joined(own, behind[name]) for name, own in self._columns.items()} or behind
+        rows = {name: array_of([key[place] for key in self._rows]) for place, name in enumerate(self._names)}
+        return _stack(self._columns, rows)
 
     def _index(self) -> dict[Any, int]:
         if self._numbers is None:
             keys = _keys(list(self._whole().values())) if len(self) and self._names else [()] * len(self)
             self._numbers = dict(zip(keys, range(len(keys)), strict=True))
         return self._numbers
-
-    # keys that are asked for
 
     def key(self, number: int) -> Key:
         """The values of a key. O(1), but for the first after a batch that brought keys."""
@@ -135,44 +131,141 @@ class KeyTable:
         table._columns, table._columned, table._numbers, table._listed = columns, size, None, None
         return table
 
-    # all or nothing
-
     def mark(self) -> Any:
         """What :meth:`undo` needs. O(1)."""
         return self._columns, self._columned, self._rows, len(self._rows)
 
     def undo(self, mark: Any) -> None:
-        """Forget the keys that have come since ``mark``. Can be called again."""
+        """Forget the keys since ``mark``. Can be called again."""
         self._columns, self._columned, self._rows, rows = mark
         del self._rows[rows:]
         self._listed = None
         if self._numbers is not None and len(self._numbers) != len(self):
             self._numbers = None
 
-    # state
-
     def parts(self) -> tuple[Any, ...]:
-        """What is written of it."""
+        """Its state, as it is written."""
         return len(self), {name: nullable(column) for name, column in self._whole().items()}
 
     @staticmethod
     def read(names: Sequence[str], written: tuple[Any, ...]) -> KeyTable:
-        """What :meth:`parts` was written of."""
+        """The table that :meth:`parts` describes."""
         size, columns = written
         return KeyTable(names)._of({name: read_nullable(column) for name, column in columns.items()}, size)
 
 
+def _stack(columns: dict[str, Array], more: dict[str, Array]) -> dict[str, Array]:
+    """Columns with further rows behind theirs."""
+    return {name: joined(column, more[name]) for name, column in columns.items()} or more
+
+
 def _keys(columns: Sequence[Array]) -> list[Any]:
     """Keys as dicts hold them: one value, or a tuple; NaN is equal to itself."""
-    lists = [_hashable(column) for column in columns]
+    lists = [to_list(column) for column in columns]
+    for place, column in enumerate(columns):
+        if column.dtype.kind in "fcO":
+            lists[place] = [_NAN if value != value else value for value in lists[place]]
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
-def _hashable(column: Array) -> list[Any]:
-    values = to_list(column)
-    if column.dtype.kind in "fcO" and any(value != value for value in values):
-        return [_NAN if value != value else value for value in values]
-    return values
+def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array]]:
+    """The number of each row's key, from 0 in the order of first appearance, and the distinct keys' columns.
+
+    Null is a key like any other, and so is NaN. Costs a pass or two over each column where numbers lie close together
+    or the library that it is from hashes it, a hash of every value otherwise.
+
+    >>> from sash.frames import columns_of
+    >>> codes, distinct = factorize(columns_of({"plug": ["b", "a", None, "b"]}, ["plug"]), ["plug"])
+    >>> codes, distinct
+    (array([0, 1, 2, 0]), {'plug': array(['b', 'a', None], dtype=object)})
+    """
+    if not keys:
+        return np.zeros(len(frame), np.int64), {}
+    codes, size = _column(frame, keys[0])
+    for key in keys[1:]:
+        more, of = _column(frame, key)
+        if size * of >= 2**62:
+            codes, size = _dense(codes)
+        codes, size = codes * of + more, size * of
+    codes, first = _by_appearance(*(_dense(codes) if size > 4 * len(codes) + 1024 else (codes, size)))
+    return codes, {key: frame.take(key, first) for key in keys}
 
 
-_NAN = ("NaN",)
+def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
+    """Codes below ``size`` numbered anew in the order of appearance, and the row in which each appears first."""
+    distinct = np.count_nonzero(np.bincount(codes, minlength=size))
+    first = np.full(size, -1, np.int64)
+    upto = 16 * distinct + 1024  # keys mostly appear early
+    while True:
+        head = codes[:upto]
+        first[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last to be written is the first row
+        order = first[first >= 0]
+        if len(order) == distinct:
+            break
+        upto *= 4
+    order.sort()
+    number = np.empty(size, np.int64)
+    number[codes[order]] = np.arange(len(order))
+    return number[codes], order
+
+
+def _column(frame: Frame, key: str) -> tuple[Array, int]:
+    """Codes of one column, from 0, and a number above them all."""
+    codes = frame.codes(key)
+    if codes is not None:
+        codes = codes + 1 if len(codes) and codes.min() < 0 else codes
+        return codes, int(codes.max(initial=-1)) + 1
+    array = frame[key]
+    nulls = mask_of(array)
+    if nulls is None:
+        return _dense(_bits(array, key))
+    codes, size = _dense(_bits(data_of(array), key))
+    return np.where(nulls, size, codes), size + 1
+
+
+def _bits(array: Array, key: str) -> Array:
+    """Whole numbers that are equal where the values are."""
+    kind = array.dtype.kind
+    if kind in "OUSV" or array.dtype.itemsize > 8:
+        return _hashed(array.tolist(), key)
+    if kind == "f":
+        array = array.astype(np.float64) + 0.0  # of the two zeros the positive one
+        array[np.isnan(array)] = np.nan
+    if kind in "fmMc":
+        return array.view(np.int64)
+    return array.astype(np.int64, copy=False)
+
+
+def _hashed(values: list[Any], key: str) -> Array:
+    """The numbers that a dict gives to the values, as it does to keys of rows."""
+    try:
+        table: dict[Any, int] = dict(zip(dict.fromkeys(values), count()))
+    except TypeError as error:
+        row = next(row for row, value in enumerate(values) if not _is_hashable(value))
+        raise TypeError(f"column {key!r}, row {row}: {values[row]!r} cannot be a key: {error}") from error
+    nans = [value for value in table if value != value]
+    for value in nans:
+        table[value] = table[nans[0]]
+    return np.fromiter(map(table.__getitem__, values), np.int64, len(values))
+
+
+def _is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _dense(numbers: Array) -> tuple[Array, int]:
+    """Codes of whole numbers: their distances to the least, unless these far exceed the number of rows."""
+    if not len(numbers):
+        return numbers, 0
+    least, most = int(numbers.min()), int(numbers.max())
+    if most - least <= 2 * len(numbers) + 1024:
+        return numbers - least if least else numbers, most - least + 1
+    if (pandas := sys.modules.get("pandas")) is not None:
+        codes, distinct = pandas.factorize(numbers)
+        return codes.astype(np.int64, copy=False), len(distinct)
+    distinct, codes = np.unique(numbers, return_inverse=True)
+    return codes.astype(np.int64, copy=False), len(distinct)
