@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: report figures help venv demo test test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
+.PHONY: report figures help venv demo test test-all test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
 
 python := .venv/bin/python
 # What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
@@ -19,12 +19,23 @@ demo: venv ## see Sash at work: here, on an embedded Spark and on an embedded Fl
 
 # One group of tests goes to one process, so that each engine's JVM is started once. One process more than there are
 # cores, because those that wait for an engine leave theirs idle.
-test: venv ## run all tests, those on real local engines included
+pytest_parallel := -m pytest --numprocesses=$$($(python) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist=loadgroup
+
+.PHONY: test-tools
+test-tools: venv
 	@scripts/java
 	@scripts/redis
 	@scripts/flink-jar
 	@scripts/chromium
-	@$(python) -m pytest --numprocesses=$$($(python) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist=loadgroup $(ARGS)
+
+test: test-tools ## run all tests, those on real local engines included
+	@echo 'The tests of the core, of embedded Spark and Flink, and of the documentation, with a sample of the random examples.'
+	@echo 'That takes about 25 minutes on 2 cores. make test-quick: the core only. make test-all: all examples.'
+	@$(python) $(pytest_parallel) $(ARGS)
+
+test-all: test-tools ## run all tests with all random examples and all variants
+	@echo 'All tests with all random examples and variants: that takes up to an hour on 2 cores.'
+	@SASH_TESTS=thorough $(python) $(pytest_parallel) $(ARGS)
 
 .PHONY: test-quick chaos
 test-quick: venv ## run the tests of the core only: without those that start containers, engines or a browser

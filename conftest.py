@@ -18,21 +18,49 @@ if TYPE_CHECKING:
 
 ENGINES = ("spark", "flink")
 
-settings.register_profile("sash", deadline=None)  # a machine may be busy, and the first call of a kernel compiles it
-settings.load_profile("sash")
+THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
+"""Whether all examples and all tests run, as in ``make test-all``."""
+FEWER, FEWEST = 3, 10
+"""Without it, one of so many examples that a test asks for is tried, but never less than the fewest."""
+# No deadline: a machine may be busy, and the first call of a kernel compiles it.
+settings.register_profile("thorough", deadline=None)
+settings.register_profile("ci", settings.get_profile("thorough"), max_examples=100 // FEWER)
+settings.load_profile("thorough" if THOROUGH else "ci")
 
 BRIEF_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For JVMs that end after minutes: the optimising compiler and parallel collectors cost more than they save."""
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by marker and before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks each test by the engine it uses, and keeps those of one engine in one process: one JVM does."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark each test by the engine it uses, and group tests for xdist: one process runs all of a group.
+
+    Tests of one engine are a group, so that one JVM does. Others are grouped by file: what a process has compiled
+    for one of them serves the next.
+    """
     for item in items:
         for engine in ENGINES:
             if engine in getattr(item, "fixturenames", ()):
                 item.add_marker(pytest.mark.engine)
                 item.add_marker(pytest.mark.xdist_group(engine))
+        if item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    if not THOROUGH:
+        _keep_quick(config, items)
+
+
+def _keep_quick(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests of ``make test-all``, and have Hypothesis try fewer examples."""
+    left_out = [item for item in items if item.get_closest_marker("thorough") is not None]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+    functions = {id(function): function for item in items if (function := getattr(item, "function", None)) is not None}
+    for function in functions.values():
+        asked = getattr(function, "_hypothesis_internal_use_settings", None)
+        if asked is not None and asked.max_examples != settings.get_profile("ci").max_examples:
+            fewer = min(asked.max_examples, max(asked.max_examples // FEWER, FEWEST))
+            function._hypothesis_internal_use_settings = settings(asked, max_examples=fewer)
 
 
 def pytest_configure(config: pytest.Config) -> None:

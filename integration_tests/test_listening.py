@@ -22,18 +22,16 @@ env = sash_flink.environment(1, workers={workers})
 with env.from_collection([1]).map(lift, Types.LONG()).execute_and_collect() as found:
     print(list(found))
 """
+# What listens while `sash run` runs a batch, test_cut_short.py sees.
 PROGRAMS = {
-    "sash run on Flink": [*SASH_RUN, "flink"],
     "sash run on Flink, a stream": [*SASH_RUN, "flink", "--streaming"],
     "a job on Flink": ["-c", OWN_JOB.format(workers=True)],
     "a job on Flink in this process": ["-c", OWN_JOB.format(workers=False)],
-    "sash run on Spark": [*SASH_RUN, "spark"],
     "sash run on Spark, a stream": [*SASH_RUN, "spark", "--streaming"],
 }
 
 
 @pytest.mark.engine
-@pytest.mark.xdist_group("flink")
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_an_embedded_engine_listens_on_loopback_only(tmp_path: Path, program: list[str]) -> None:
     with waiting_job(tmp_path, program) as process:

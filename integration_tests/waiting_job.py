@@ -43,7 +43,8 @@ def waiting_job(folder: Path, program: list[str]) -> Iterator[subprocess.Popen[b
     (folder / "in.csv").write_text("x\n1\n")
     for fifo in ("reached", "go-on"):
         os.mkfifo(folder / fifo)
-    clean = {name: value for name, value in os.environ.items() if "FLINK" not in name and name[:7] != "_python"}
+    given = {name for name in os.environ if "FLINK" in name or name.startswith("_python")} - {"FLINK_ENV_JAVA_OPTS"}
+    clean = {name: value for name, value in os.environ.items() if name not in given}
     clean |= {"REACHED": str(folder / "reached"), "GO_ON": str(folder / "go-on")}
     clean["PYTHONPATH"] = os.pathsep.join([str(folder), *(path for path in sys.path if path)])
     with (

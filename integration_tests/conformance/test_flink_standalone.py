@@ -147,7 +147,6 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.mark.cluster
-@pytest.mark.xdist_group("flink")
 def test_a_spare_taskmanager_goes_on_where_a_killed_one_was(cluster: Cluster, tmp_path: Path) -> None:
     third = len(STREAM.rows) // 3
     (tmp_path / "in").mkdir()
