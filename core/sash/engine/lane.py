@@ -9,6 +9,7 @@ a stream of rows turns into one of batches, or the other way round.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -119,6 +120,15 @@ class Switch:
                 columns.load(engine.save())
             self.engine = engine = columns
         return engine
+
+    def run(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> list[AnyOutcome]:
+        """All results of a batch after which nothing comes, of a lane that holds nothing yet."""
+        if self.rows_only is None:
+            from sash.engine.columns.whole import run_whole
+
+            return [run_whole(self.query, self.lane, codes, times, frame, keys)]
+        rows = self.rows()
+        return [rows.process(codes, times, frame, keys), rows.advance(math.inf)]
 
     def restore(self, saved: LaneState) -> None:
         """Go on from a saved state, by the engine that it is of. O(state)."""

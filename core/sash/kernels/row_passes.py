@@ -16,7 +16,6 @@ from sash.kernels.time_passes import is_sorted
 __all__ = [
     "admit_many",
     "admit_one",
-    "extents",
     "group_order",
     "group_starts",
     "order_of",
@@ -181,23 +180,6 @@ def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
         found[i] = low
         stride, before = low - before, low
     return found
-
-
-@compiled
-def extents(times: Array, slots: Array, size: int) -> Any:
-    """(first and last time, how many) of the rows in each slot."""
-    first, last = np.empty(size, times.dtype), np.empty(size, times.dtype)
-    count = np.zeros(size, np.int64)
-    for i in range(times.shape[0]):
-        slot, time = slots[i], times[i]
-        if count[slot] == 0:
-            first[slot] = last[slot] = time
-        elif time > last[slot]:
-            last[slot] = time
-        elif time < first[slot]:
-            first[slot] = time
-        count[slot] += 1
-    return first, last, count
 
 
 @compiled

@@ -80,6 +80,18 @@ class Driver:
         self.rows += len(frame)
         return outcomes
 
+    def run(self, frame: Frame, codes: Array, keys: int) -> list[AnyOutcome]:
+        """Take a batch after which nothing comes; what each lane emits."""
+        outcomes: list[AnyOutcome] = []
+        for lane in self.lanes:
+            array, self.times = self.times.of_array(lane.lane, frame, self.rows)
+            try:
+                outcomes += lane.run(codes, array, frame, keys)
+            except (TypeError, ArithmeticError) as error:
+                raise_naming_row(error, self.query, frame, codes, self.rows)
+        self.rows += len(frame)
+        return outcomes
+
     def process_row(self, code: int, moments: Sequence[Any], values: tuple[Any, ...]) -> list[tuple[Lane, Emitted]]:
         """Take one row of key ``code``, with a time for each lane; what it emits."""
         times, inside = self.times, []

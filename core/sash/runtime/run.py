@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from typing import Any
 
 from sash.engine.planner import plan
 from sash.engine.results import Outcome
-from sash.frames import Frame, columns_of, factorize
+from sash.frames import columns_of, factorize
 from sash.query import Query
-from sash.runtime.driver import Driver, raise_naming_row
+from sash.runtime.driver import Driver
 from sash.runtime.output import Output
-from sash.values.arrays import Array, Nan
+from sash.values.arrays import Nan
 
 __all__ = ["run"]
 
@@ -42,28 +40,8 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     codes, distinct = factorize(frame, query.keys)
     driver = Driver(plan(query.using(allowed_lateness=None), own_watermark=False), own_watermark=False)
     keys = int(codes.max(initial=-1)) + 1
-    outcomes = []
-    for part, codes_of_part in _parts(frame, codes):
-        outcomes += driver.process(part, codes_of_part, keys)
-    try:
-        outcomes += driver.close()
-    except (TypeError, ArithmeticError) as error:
-        raise_naming_row(error, query, frame, codes)
+    outcomes = driver.run(frame, codes, keys)
     return Output(query).table(frame, _by_lane(outcomes), driver.times, distinct)
-
-
-def _parts(frame: Frame, codes: Array) -> Iterator[tuple[Frame, Array]]:
-    """All rows at once, or, if someone watches and it takes long, in steps that are shown."""
-    size = len(frame)
-    if size < LONG or not sys.stderr.isatty():
-        yield frame, codes
-        return
-    step = max(LONG // 4, size // 50)
-    for start in range(0, size, step):
-        print(f"\rsash: {100 * start // size:3d} % of {size:,} rows", end="", file=sys.stderr, flush=True)
-        stop = min(size, start + step)
-        yield frame.part(start, stop), codes[start:stop]
-    print("\r" + " " * 50 + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _by_lane(outcomes: list[Any]) -> list[Outcome]:

@@ -80,6 +80,11 @@ class Window:
         return None
 
     @property
+    def rolling_shape(self) -> tuple[int, int, bool] | None:
+        """(range, slide, partial) if it is a rolling window over positions; None: it is not."""
+        return None
+
+    @property
     def slices_a_window(self) -> int | None:
         """How many slices one of its windows covers; None: that is not fixed."""
         return None

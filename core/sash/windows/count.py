@@ -34,6 +34,10 @@ class CountWindow(ContextFree):
         return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial
 
     @property
+    def rolling_shape(self) -> tuple[int, int, bool]:
+        return self.range, self.slide, self.partial
+
+    @property
     def slices_a_window(self) -> int:
         return self.range // self.slide
 

@@ -70,6 +70,11 @@ class ColumnEngine:
         return self._state.advanced
 
     @property
+    def scatters_well(self) -> bool:
+        """Whether rows need not be ordered by key for :meth:`finish`."""
+        return self._state.rules.scatters_well and not self.decisions.keeps
+
+    @property
     def forms(self) -> dict[str, Any]:
         """The form of each aggregate: whether it is ``compiled``, and if not, the ``reason``."""
         names, aggregates = self._state.names, self._state.aggregates
@@ -80,7 +85,7 @@ class ColumnEngine:
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
         """Take a batch, whose rows belong to the keys ``codes``, all below ``keys``; the results it completes."""
         self._state = extend_state(self._state, keys)
-        return self.take(None if self.keys == 1 else codes, times, self._values(frame), len(frame))
+        return self.take(None if self.keys == 1 else codes, times, self.values(frame), len(frame))
 
     def take(
         self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None = None
@@ -93,9 +98,24 @@ class ColumnEngine:
             state, keys, batch, late = self._step.admit(state, batch)
             if self.decisions.buffered:
                 refuse_unfit(state.aggregates, batch.columns)
-        return self._finish(*self._step.run(state, keys, batch), NONE if late is None else np.flatnonzero(late))
+        return self._assign(*self._step.run(state, keys, batch), NONE if late is None else np.flatnonzero(late))
 
-    def _values(self, frame: Frame) -> dict[str, Array]:
+    def finish(
+        self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None = None
+    ) -> Outcome:
+        """All results of a batch behind which no rows come."""
+        state, batch = self._batch(codes, times, columns, size)
+        state = evolve(state, advanced=math.inf)
+        if not len(batch):
+            return self.advance(math.inf)
+        return self._assign(*self._step.finish(state, batch), NONE)
+
+    def begin_again(self, keys: int) -> ColumnEngine:
+        """Itself, without what it holds."""
+        self._state = extend_state(lane_states.empty_state(self.query, self.lane), keys)
+        return self
+
+    def values(self, frame: Frame) -> dict[str, Array]:
         """The columns that aggregates read: arrays of numbers, of timestamps or of objects. O(rows).
 
         Kernels know no time zones. So timestamps with a zone become objects if an aggregate computes with them or puts
@@ -152,9 +172,9 @@ class ColumnEngine:
 
     def _move(self, state: State, watermark: Array) -> Outcome:
         keys = evolve(state.keys, watermark=watermark.astype(state.dtype))
-        return self._finish(*self._step.run(state, keys, state.pending.take(slice(0, 0))), NONE)
+        return self._assign(*self._step.run(state, keys, state.pending.take(slice(0, 0))), NONE)
 
-    def _finish(self, state: State, outcome: Outcome, dropped: Array) -> Outcome:
+    def _assign(self, state: State, outcome: Outcome, dropped: Array) -> Outcome:
         uncompiled = any(one.dtypes is not None and not one.form.compiled for one in state.aggregates)
         if uncompiled and not self._warned:
             warn_slow(state.aggregates)  # may raise, if warnings are errors: then nothing has changed

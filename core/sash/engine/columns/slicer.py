@@ -13,7 +13,10 @@ from sash.engine.columns.moment import Moment, Pairs, Rows
 from sash.engine.columns.rules.base import Rule
 from sash.engine.columns.rules.periods import Grid
 from sash.engine.columns.table import Table, View, copies_by_key, fold, ones, order_of_both
-from sash.kernels.row_passes import extents, overlaps, search
+from sash.kernels.inputs import readable
+from sash.kernels.partition import locate_slots
+from sash.kernels.ranges.partials import take
+from sash.kernels.row_passes import overlaps, search
 from sash.kernels.time_passes import locate
 
 __all__ = ["ColumnSlicer", "merge_slices"]
@@ -84,13 +87,13 @@ class ColumnSlicer:
             edges = None if more is None else np.unique(np.concatenate([edges, more]))
         if edges is None:
             return None
-        slots, size = locate(edges, times) + 1, len(edges) + 1
-        if codes is not None:
-            slots += codes * size
-        first, last, count = extents(times, slots, size * keys)
-        held = np.flatnonzero(count)
-        partials = tuple(each.form.scatter(each.input(columns), slots, size * keys) for each in aggregates)
-        return Table(np.arange(size * keys) // size, first, last, count, partials).take(held)
+        codes = np.zeros(len(times), np.int64) if codes is None else codes
+        slots, first, last, count = locate_slots(readable(times), readable(codes), readable(edges, times.dtype), keys)
+        size = len(count)
+        partials = tuple(each.form.scatter(each.input(columns), slots, size) for each in aggregates)
+        held = np.arange(size).reshape(-1, keys).T.ravel() if keys > 1 else np.arange(size)
+        held = held[count[held] > 0]
+        return Table(held % keys, first[held], last[held], count[held], tuple(take(own, held) for own in partials))
 
     def absorb(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment, direct: bool

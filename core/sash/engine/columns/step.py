@@ -132,8 +132,24 @@ class Step:
             before = evolve(before, settled=before.settled + count_rows(direct.codes, len(keys)))
             state = place_rows(direct, state, Moment(before, evolve(keys, settled=before.settled), state.marks))
         keys = evolve(keys, settled=before.settled + count_rows(batch.codes, len(keys)))
+        state = evolve(state, pending=pending)
         if not len(batch):
-            return self._fire(evolve(state, pending=pending), Moment(before, keys, state.marks))
+            return self._fire(state, Moment(before, keys, state.marks))
+        return self._slice(state, before, keys, batch)
+
+    def finish(self, state: State, batch: Pending) -> tuple[State, Outcome]:
+        """The same for rows behind which none come, where there were none before."""
+        before, keys = state.keys, len(state.keys)
+        tied = np.zeros(len(batch), np.bool_) if state.rules.ties(state.marks) else None
+        counts = count_rows(batch.codes, keys)
+        after = evolve(before, watermark=np.full(keys, bounds(state.dtype)[1]), accepted=counts, settled=counts)
+        if not self._decisions.keeps and state.rules.scatters_well:
+            state = place_rows(batch, state, Moment(before, after, state.marks))
+            return self._fire(state, Moment(evolve(before, settled=counts), after, state.marks))
+        return self._slice(state, before, after, evolve(batch, tied=tied))
+
+    def _slice(self, state: State, before: Keys, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
+        """Slice rows in the order of time, and fire."""
         state = _fit(state, batch.columns)
         rows, rules = _order_rows(batch, before, self._decisions.in_order), state.rules
         moment = Moment(before, keys, state.marks, rows)
@@ -141,7 +157,7 @@ class Step:
         fresh = rules.slicer.slice_rows(rows, state.aggregates, moment)
         table, merges = rules.slicer.absorb(state.table, fresh, state.aggregates, moment, False)
         merges += state.merges + (len(rows) - len(fresh)) * len(state.aggregates)
-        return self._fire(evolve(state, table=table, pending=pending, merges=merges), moment)
+        return self._fire(evolve(state, table=table, merges=merges), moment)
 
     def _split(self, state: State, keys: Keys, batch: Pending) -> tuple[Pending, Pending, Pending]:
         """The rows that go straight into their slices, those that are sliced in order, and those that wait."""

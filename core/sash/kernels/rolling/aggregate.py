@@ -16,7 +16,7 @@ from sash.kernels.rolling.scratch import scratch
 from sash.kernels.rolling.slices_and_groups import AS_ONE, BY_SLICE, GROUPS
 from sash.kernels.source import COMBINE_FLAGGED, Shape, with_flag
 
-__all__ = ["RollingAggregate", "rolling_aggregate"]
+__all__ = ["RollingAggregate", "exact_rolling_aggregate", "rolling_aggregate"]
 
 types: Any = numba.core.types
 
@@ -35,6 +35,12 @@ def rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool, fu
     functions = (aggregation.full(kind) if full else None) or aggregation.columnar(kind, True)
     takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
     return _aggregate(functions, aggregation.columnar(kind, False), dtypes, takes_tuples, masked)
+
+
+def exact_rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool) -> RollingAggregate:
+    """The kernels of the functions that slices are merged with."""
+    functions = aggregation.sliced(dtypes[0].kind).functions
+    return _aggregate(functions, functions, dtypes, aggregation.arity > 1 and aggregation._lifts_rows, masked)
 
 
 class RollingAggregate(CompiledAggregate):

@@ -18,7 +18,7 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.aggregators.pba import asked_threads, available_cores, shared_pool
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, output_arrays
-from sash.kernels.rolling.aggregate import RollingAggregate, rolling_aggregate
+from sash.kernels.rolling.aggregate import RollingAggregate, exact_rolling_aggregate, rolling_aggregate
 from sash.kernels.rolling.runner import Arrays, Runner
 
 __all__ = ["CompiledRolling", "choose_threads"]
@@ -53,22 +53,32 @@ def choose_threads(algorithm: str, range_: int, slide: int, partial_bytes: int, 
 
 
 class CompiledRolling:
-    """One window's kernels and state."""
+    """One window's kernels and state. ``exact``: by the functions that slices are merged with, which lose no digits;
+    others are faster."""
 
     def __init__(
-        self, aggregation: Aggregation, range_: int, slide: int, early: bool, algorithm: str, batch: InputColumns
+        self,
+        aggregation: Aggregation,
+        range_: int,
+        slide: int,
+        early: bool,
+        algorithm: str,
+        batch: InputColumns,
+        exact: bool = False,
     ) -> None:
         self.aggregation = aggregation
         self.range, self.slide, self.early, self.algorithm = range_, slide, early, algorithm
         self.n, self.m = divmod(range_, slide)
         self.dtypes = as_kernel_columns(aggregation, batch).dtypes
-        self.masked = batch.nulls is not None
+        self.masked, self._exact = batch.nulls is not None, exact
         self.aggregate = self._aggregate()
         self.runner = self._new_runner()
         self.broken = False
         self.parallel, self.reason = False, ""
 
     def _aggregate(self) -> RollingAggregate:
+        if self._exact:
+            return exact_rolling_aggregate(self.aggregation, self.dtypes, self.masked)
         full = self.slide == 1 and self.range > 1 and not self.early and not self.masked
         return rolling_aggregate(self.aggregation, self.dtypes, self.masked, full)
 

@@ -48,6 +48,9 @@ class Rules:
         buckets = (buckets for rule in timely if (buckets := rule.buckets(self.dtype)) is not None)
         self.direct = ColumnSlicer(grid, timely, False, next(buckets, None))
         self.scatters = all(rule.scatters for rule in timely)
+        """Whether rows in any order can be put straight into slices."""
+        self.scatters_well = self.scatters and self.direct.buckets is None and len(timely) == len(self.rules)
+        """Whether that is faster than to order them first."""
 
     def check(self, times: Array) -> None:
         """Refuse times so far out that the ends of windows could not be told."""
