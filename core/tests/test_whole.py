@@ -119,3 +119,16 @@ def test_functions_that_are_not_compiled_run_in_one_thread() -> None:
         warnings.simplefilter("ignore")
         assert len(sash.run(query, data)["all"]) == 60
     assert threads == {threading.main_thread().name}
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+def test_progress_is_shown_on_a_terminal_after_a_second(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(range(1000))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setattr("sash.engine.columns.whole.time.monotonic", lambda: next(clock))
+    query = sash.Query(key="k", windows=sash.session(2, on="ts"), aggregates={"n": sash.Count()})
+    sash.run(query, {"k": np.arange(60) % 6, "ts": np.arange(60)})
+    shown = capsys.readouterr().err
+    assert "% of the keys" in shown and shown.endswith("\r")

@@ -12,8 +12,11 @@ Keys share nothing, so blocks do not either. One rolling window over numbers nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -164,11 +167,22 @@ def _by_key(codes: Array, times: Array | None, columns: Columns, keys: int) -> t
     return counts, Rows(ordered, {name: partition(column, codes, starts) for name, column in columns.items()})
 
 
-def _map(function: Callable[[Any], Any], tasks: Iterable[Any], threads: int) -> list[Any]:
-    if threads == 1:
-        return list(map(function, tasks))
-    with ThreadPoolExecutor(threads, thread_name_prefix="sash-run") as pool:
-        return list(pool.map(function, tasks))
+def _map(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> list[Any]:
+    """The results of all tasks, in order; what takes more than a second is shown on a terminal."""
+    with ThreadPoolExecutor(threads, thread_name_prefix="sash-run") if threads > 1 else nullcontext() as pool:
+        results = map(function, tasks) if pool is None else pool.map(function, tasks)
+        return list(_show_progress(results, len(tasks)))
+
+
+def _show_progress(results: Iterator[Any], size: int) -> Iterator[Any]:
+    begin, shown = time.monotonic(), False
+    for done, result in enumerate(results, 1):
+        if sys.stderr.isatty() and time.monotonic() - begin > 1:
+            print(f"\rsash: {100 * done // size:3d} % of the keys", end="", file=sys.stderr, flush=True)
+            shown = True
+        yield result
+    if shown:
+        print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
 
 
 def _concatenate(outcomes: Sequence[Outcome]) -> Outcome:
