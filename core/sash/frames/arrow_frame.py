@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sash.frames.library import Library
-from sash.values.arrays import Array, Nan, data_of, masked, null_of, objects
+from sash.values.arrays import Array, Nan, data_of, null_of, objects, with_nulls
 from sash.values.columns import StructColumn, plain_rows
 from sash.values.timestamps import in_unit
 
@@ -56,7 +56,7 @@ class _Arrow(Library):
                 return np.asarray(values.to_numpy(zero_copy_only=False))
             nulls = values.is_null().to_numpy(zero_copy_only=False)
             zero = self.module.scalar(0).cast(kind)
-            return masked(values.fill_null(zero).to_numpy(zero_copy_only=False), nulls)
+            return with_nulls(values.fill_null(zero).to_numpy(zero_copy_only=False), nulls)
         if types.is_nested(kind) or types.is_time(kind):
             return objects(values.to_pylist())
         return np.asarray(values.to_numpy(zero_copy_only=False))  # null is None in objects, NaT in timestamps

@@ -79,7 +79,7 @@ class Frame:
         """The time zone of a column; its array is in UTC then."""
         return self._library.zone(self._columns[name])
 
-    def listed(self, name: str) -> list[Any]:
+    def to_list(self, name: str) -> list[Any]:
         """A column as the Python values that rows hold, None for null, times in their zone. O(rows)."""
         return to_list(in_micros(self[name]), self.zone(name))
 

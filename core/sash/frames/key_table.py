@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sash.frames.frame import Frame
-from sash.values.arrays import Array, array_of, data_of, joined, mask_of, nullable, read_nullable, to_list
+from sash.values.arrays import Array, array_of, concatenate, data_of, mask_of, to_list, with_nulls
 
 __all__ = ["KeyTable", "factorize"]
 
@@ -145,18 +145,18 @@ class KeyTable:
 
     def parts(self) -> tuple[Any, ...]:
         """Its state, as it is written."""
-        return len(self), {name: nullable(column) for name, column in self._whole().items()}
+        return len(self), {name: (data_of(column), mask_of(column)) for name, column in self._whole().items()}
 
     @staticmethod
     def read(names: Sequence[str], written: tuple[Any, ...]) -> KeyTable:
         """The table that :meth:`parts` describes."""
         size, columns = written
-        return KeyTable(names)._of({name: read_nullable(column) for name, column in columns.items()}, size)
+        return KeyTable(names)._of({name: with_nulls(*column) for name, column in columns.items()}, size)
 
 
 def _stack(columns: dict[str, Array], more: dict[str, Array]) -> dict[str, Array]:
     """Columns with further rows behind theirs."""
-    return {name: joined(column, more[name]) for name, column in columns.items()} or more
+    return {name: concatenate(column, more[name]) for name, column in columns.items()} or more
 
 
 def _keys(columns: Sequence[Array]) -> list[Any]:

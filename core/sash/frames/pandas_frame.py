@@ -14,7 +14,7 @@ from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
 from sash.frames.arrow_frame import ARROW
 from sash.frames.library import Library
-from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, masked, narrowed, objects, to_list
+from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, narrow, objects, to_list, with_nulls
 from sash.values.columns import StructColumn
 from sash.values.timestamps import in_unit, zone_name, zone_of
 
@@ -58,7 +58,7 @@ class _Pandas(Library):
         kind = column.dtype
         if isinstance(kind, np.dtype) and kind.kind != "O":
             values = np.asarray(column)
-            return masked(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
+            return with_nulls(values, np.isnan(values)) if kind.kind == "f" and nan == "null" else values
         if isinstance(kind, pd.CategoricalDtype):
             return self._of_categories(column)
         if isinstance(kind, pd.DatetimeTZDtype):
@@ -68,7 +68,7 @@ class _Pandas(Library):
         nulls = np.asarray(column.isna())
         number = getattr(kind, "numpy_dtype", None)
         if number is not None and number.kind in "biuf":
-            return masked(column.to_numpy(number, na_value=number.type(0)), nulls)
+            return with_nulls(column.to_numpy(number, na_value=number.type(0)), nulls)
         values = np.asarray(column, object).copy()  # pandas may hand out its own array, even to np.array
         if nan == "value" and kind == np.dtype(object):
             nulls &= ~np.fromiter(map(_is_nan, values), np.bool_, len(values))
@@ -83,7 +83,7 @@ class _Pandas(Library):
         column_values: Array = values[codes]
         nulls = codes < 0
         if values.dtype.kind not in "OmM":
-            return masked(column_values, nulls)
+            return with_nulls(column_values, nulls)
         column_values[nulls] = None
         return column_values
 
@@ -169,11 +169,13 @@ class _Pandas(Library):
             if values.dtype.kind == "O" and any(value is not None for value in values):
                 return pd.Series(values)  # whole numbers beyond 64 bits
         if values.dtype.kind == "O":
-            values = masked(np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_))
+            values = with_nulls(
+                np.zeros(len(values), getattr(kind, "numpy_dtype", kind)), np.ones(len(values), np.bool_)
+            )
         mask, data = mask_of(values), data_of(values)
         number = getattr(kind, "numpy_dtype", kind)
         known = data if mask is None else data[~mask]
-        if narrowed(known, number).dtype != number:
+        if narrow(known, number).dtype != number:
             raise TypeError(f"values of type {data.dtype} change as {kind}")
         if not isinstance(kind, np.dtype):
             return pd.Series(

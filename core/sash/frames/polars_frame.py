@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sash.frames.library import Library, LibraryTypes, Shape
-from sash.values.arrays import Array, Nan, data_of, mask_of, masked, objects
+from sash.values.arrays import Array, Nan, data_of, mask_of, objects, with_nulls
 from sash.values.columns import StructColumn, plain_rows
 from sash.values.timestamps import in_unit
 
@@ -107,7 +107,7 @@ class _Polars(Library):
             if not column.null_count():
                 return np.asarray(column.to_numpy())
             filler = False if kind == pl.Boolean else 0
-            return masked(column.fill_null(filler).to_numpy(), column.is_null().to_numpy())
+            return with_nulls(column.fill_null(filler).to_numpy(), column.is_null().to_numpy())
         if kind in (pl.Date, pl.Datetime, pl.Duration):
             return np.asarray(column.to_numpy())  # null is NaT
         return objects(column.to_list())

@@ -250,7 +250,7 @@ def _complaint(query: Query, frame: Frame, codes: Array, first: int) -> str | No
     """What is wrong with the first row that cannot be lifted, or combined with those of its key before it."""
     keys, complaints = codes.tolist(), []
     for aggregation in query.aggregates.values():
-        columns = [frame.listed(column) for column in aggregation.columns]
+        columns = [frame.to_list(column) for column in aggregation.columns]
         values = columns[0] if len(columns) == 1 else zip(*columns, strict=True) if columns else [None] * len(frame)
         totals: dict[Any, Any] = {}
         for row, (key, value) in enumerate(zip(keys, values, strict=True)):

@@ -12,7 +12,7 @@ import numpy as np
 
 from sash.state.envelope import StateError
 from sash.state.lane_state import SliceColumns, TupleColumns
-from sash.values.arrays import Array, data_of, mask_of, masked
+from sash.values.arrays import Array, data_of, mask_of, with_nulls
 from sash.values.columns import PartialColumn
 
 __all__ = [
@@ -139,7 +139,7 @@ def read_tuples(written: Any) -> TupleColumns:
     if written is None:
         return TupleColumns.none()
     codes, times = unpack(written[0]), unpack(written[1])
-    columns = {name: masked(unpack(data), mask) for name, (data, mask) in written[2].items()}
+    columns = {name: with_nulls(unpack(data), mask) for name, (data, mask) in written[2].items()}
     if {len(codes)} != {len(times), *map(len, columns.values()), len(codes)}:
         raise StateError("the saved state is damaged: columns of tuples are of different lengths")
     return TupleColumns(codes, times, columns)

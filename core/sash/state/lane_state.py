@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sash.state.time_columns import join_times, time_bounds
-from sash.values.arrays import Array, joined, objects
+from sash.values.arrays import Array, concatenate, objects
 from sash.values.columns import PartialColumn
 
 __all__ = [
@@ -133,7 +133,7 @@ class TupleColumns:
         parts = [part for part in parts if len(part)] or list(parts[:1])
         columns = dict(parts[0].columns)
         for part in parts[1:]:
-            columns = {name: joined(column, part.columns[name]) for name, column in columns.items()}
+            columns = {name: concatenate(column, part.columns[name]) for name, column in columns.items()}
         codes = np.concatenate([part.codes for part in parts])
         return TupleColumns(codes, join_times([part.times for part in parts]), columns)
 

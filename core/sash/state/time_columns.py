@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.values.arrays import Array, masked, objects
+from sash.values.arrays import Array, objects, with_nulls
 
 __all__ = ["exact_column", "join_times", "time_bounds", "time_column", "time_list"]
 
@@ -89,6 +89,6 @@ def exact_column(values: Sequence[Any]) -> Array:
         return objects(values)
     nulls = np.fromiter((value is None for value in values), bool, len(values))
     try:
-        return masked(np.array([kind() if value is None else value for value in values], kind), nulls)
+        return with_nulls(np.array([kind() if value is None else value for value in values], kind), nulls)
     except OverflowError:
         return objects(values)

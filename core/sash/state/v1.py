@@ -29,7 +29,7 @@ from sash.state.lane_state import (
 )
 from sash.state.time_columns import time_bounds
 from sash.state.values import loads
-from sash.values.arrays import Array, read_nullable
+from sash.values.arrays import Array, with_nulls
 
 __all__ = ["KEYED", "KEYED_HEADER", "Contents", "fingerprint_of", "read", "upgrade_block"]
 
@@ -160,7 +160,7 @@ def _lane_of_columns(written: Any) -> LaneState:
         KeyColumns(**columns_of),
         {name: _window_columns(*mark) for name, mark in marks.items()},
         read_slices(parts, len(columns_of["accepted"])),
-        TupleColumns(codes, times, {name: read_nullable(column) for name, column in waiting.items()}),
+        TupleColumns(codes, times, {name: with_nulls(*column) for name, column in waiting.items()}),
         np.zeros(len(columns_of["accepted"]), np.int64),
         rest["advanced"],
         rest["buffered"],

@@ -1,4 +1,4 @@
-"""Arrays of values that may be null: from Python's values and back, joined, and in narrower types.
+"""Arrays of values that may be null: from Python's values and back, concatenated, and in narrower types.
 
 Numbers and booleans are arrays of their type, masked where they are null; timestamps are ``datetime64``, null as NaT;
 all else are objects, null as None.
@@ -18,20 +18,18 @@ __all__ = [
     "Nan",
     "array_of",
     "as_objects",
-    "both",
+    "common_type",
+    "concatenate",
     "data_of",
     "in_micros",
-    "joined",
     "mask_of",
-    "masked",
-    "narrowed",
+    "narrow",
     "null_of",
-    "nullable",
     "number_array",
     "objects",
-    "read_nullable",
     "results_of",
     "to_list",
+    "with_nulls",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -41,11 +39,8 @@ OBJECT = np.dtype(object)
 _NUMBERS: dict[type, Any] = {bool: np.bool_, int: np.int64, float: np.float64}
 
 
-# nulls
-
-
-def masked(data: Array, mask: Array | None) -> Array:
-    """``data`` with nulls where ``mask`` is True; ``data`` itself if that is nowhere. O(n)."""
+def with_nulls(data: Array, mask: Array | None) -> Array:
+    """``data`` as a masked array with nulls where ``mask`` is True; ``data`` itself if that is nowhere. O(n)."""
     if mask is None or not mask.any():
         return data
     return np.ma.MaskedArray(data, mask)  # type: ignore[no-untyped-call]
@@ -63,27 +58,18 @@ def null_of(array: Array) -> Array | None:
     mask, data = mask_of(array), data_of(array)
     if data.dtype.kind not in "mMO":
         return mask
-    own = np.isnat(data) if data.dtype.kind != "O" else np.fromiter((value is None for value in data), bool, len(data))
-    own = own if mask is None else own | mask
-    return own if own.any() else None
+    nulls = np.isnat(data) if data.dtype.kind != "O" else _is_none(data)
+    nulls = nulls if mask is None else nulls | mask
+    return nulls if nulls.any() else None
+
+
+def _is_none(values: Sequence[Any] | Array) -> Array:
+    return np.fromiter((value is None for value in values), np.bool_, len(values))
 
 
 def data_of(array: Array) -> Array:
     """The values of an array; a masked one has some beneath its nulls, too. O(1)."""
     return array.data if isinstance(array, np.ma.MaskedArray) else array
-
-
-def nullable(array: Array) -> tuple[Array, Array | None]:
-    """An array and where it has nulls: how state holds it. O(n)."""
-    return data_of(array), mask_of(array)
-
-
-def read_nullable(parts: tuple[Array, Array | None]) -> Array:
-    """The array whose :func:`nullable` parts these are. O(n)."""
-    return masked(*parts)
-
-
-# Python's values
 
 
 def objects(values: Sequence[Any]) -> Array:
@@ -125,13 +111,13 @@ def array_of(values: Sequence[Any]) -> Array:
     types, filled, nulls = set(map(type, values)), values, None
     if type(None) in types and len(types) > 1:
         types.discard(type(None))
-        nulls = np.fromiter((value is None for value in values), bool, len(values))
+        nulls = _is_none(values)
         zero: Any = next(iter(types))() if types <= _NUMBERS.keys() else None
         filled = [zero if value is None else value for value in values]
     if types == {int, float} and not any(type(value) is int and abs(value) > 2**53 for value in filled):
-        return masked(np.array(filled, np.float64), nulls)
+        return with_nulls(np.array(filled, np.float64), nulls)
     array = number_array(filled, types)
-    return objects(values) if array is None else masked(array, nulls)
+    return objects(values) if array is None else with_nulls(array, nulls)
 
 
 def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtype[Any] | None = None) -> Any:
@@ -149,12 +135,12 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
         return np.zeros(0, object if kind is None else kind)
     array = array_of(results)
     if kind == np.uint64 and all(result is None or (type(result) is int and 0 <= result < 2**64) for result in results):
-        return masked(np.array([result or 0 for result in results], kind), null_of(array))
+        return with_nulls(np.array([result or 0 for result in results], kind), null_of(array))
     if kind is None or "O" in (array.dtype.kind, kind.kind):
         return array
     if kind.kind in "mM":
         return array.view(kind) if array.dtype == np.int64 else array
-    return masked(narrowed(data_of(array), kind), mask_of(array))
+    return with_nulls(narrow(data_of(array), kind), mask_of(array))
 
 
 def to_list(array: Array, zone: str | None = None) -> list[Any]:
@@ -164,14 +150,10 @@ def to_list(array: Array, zone: str | None = None) -> list[Any]:
     ([1, None], [datetime.date(2024, 3, 1), None])
     """
     if array.dtype.kind in "mM":
-        return datetimes(array if mask_of(array) is None else _without_mask(array), zone)
+        nulls, times = mask_of(array), data_of(array)
+        return datetimes(times if nulls is None else np.where(nulls, np.array("NaT", times.dtype), times), zone)
     values: list[Any] = array.tolist()
     return values
-
-
-def _without_mask(times: Array) -> Array:
-    """Masked times as an array with NaT for null."""
-    return np.where(mask_of(times), np.array("NaT", times.dtype), data_of(times))  # type: ignore[arg-type]
 
 
 def as_objects(column: Array) -> Array:
@@ -179,28 +161,25 @@ def as_objects(column: Array) -> Array:
     return objects(to_list(in_micros(column)))
 
 
-# types
-
-
-def narrowed(values: Array, kind: np.dtype[Any]) -> Array:
+def narrow(values: Array, kind: np.dtype[Any]) -> Array:
     """Values in a column's own type, unless one of them would change. O(n).
 
-    >>> narrowed(np.array([1, 2]), np.dtype(np.int8)).dtype, narrowed(np.array([-1]), np.dtype(np.uint8)).dtype
+    >>> narrow(np.array([1, 2]), np.dtype(np.int8)).dtype, narrow(np.array([-1]), np.dtype(np.uint8)).dtype
     (dtype('int8'), dtype('int64'))
     """
     if values.dtype == kind:
         return values
     with np.errstate(all="ignore"):
-        narrow = values.astype(kind)
-        back = narrow.astype(values.dtype)
-    same = (back == values) & (narrow == values)  # -1 wraps around to an unsigned integer, and back
-    return narrow if (same | ((narrow != narrow) & (values != values))).all() else values
+        cast = values.astype(kind)
+        back = cast.astype(values.dtype)
+    same = (back == values) & (cast == values)  # -1 wraps around to an unsigned integer, and back
+    return cast if (same | ((cast != cast) & (values != values))).all() else values
 
 
-def both(dtype: np.dtype[Any], column: Array) -> np.dtype[Any]:
-    """The type that holds values of a type and those of a further column; objects if a value would change in it.
+def common_type(dtype: np.dtype[Any], column: Array) -> np.dtype[Any]:
+    """The type that holds values of a type and of a further column unchanged; else that of objects. O(n).
 
-    >>> both(np.dtype(np.int64), np.array([2.5])), both(np.dtype(np.bool_), np.array([2]))
+    >>> common_type(np.dtype(np.int64), np.array([2.5])), common_type(np.dtype(np.bool_), np.array([2]))
     (dtype('float64'), dtype('O'))
     """
     if dtype == column.dtype:
@@ -226,13 +205,13 @@ def _exact(column: Array, dtype: np.dtype[Any]) -> bool:
     return bool(-most <= int(data.min()) and int(data.max()) <= most)
 
 
-def joined(a: Array, b: Array) -> Array:
+def concatenate(a: Array, b: Array) -> Array:
     """Two columns, one after the other; no value changes. O(n).
 
-    >>> joined(np.array([1]), np.array([True]))
+    >>> concatenate(np.array([1]), np.array([True]))
     array([1, True], dtype=object)
     """
-    if OBJECT in (both(a.dtype, b), both(b.dtype, a)):
+    if OBJECT in (common_type(a.dtype, b), common_type(b.dtype, a)):
         return np.concatenate([as_objects(a), as_objects(b)])
     ma: Any = np.ma
     whole: Array = ma.concatenate([a, b])

@@ -23,10 +23,10 @@ __all__ = [
     "FIRST_DAY",
     "LEAST",
     "MOST",
+    "check_number",
     "check_numbers",
     "check_range",
     "check_step",
-    "checked_number",
     "milliseconds",
     "moment",
     "nanoseconds_of",
@@ -56,7 +56,7 @@ def refuse_null(value: Any, row: int, column: str) -> NoReturn:
     raise ValueError(f"column {column!r}, row {row}: every row needs a time, but it is {value!r} here")
 
 
-def checked_number(value: Any, row: int, column: str, expected: str) -> Any:
+def check_number(value: Any, row: int, column: str, expected: str) -> Any:
     """A finite number, int or float, that fits 64 bits; any other value is refused. O(1)."""
     value = plain(value)
     if value is None:
@@ -92,7 +92,7 @@ def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
     step = STEPS[unit]
     if isinstance(value, Fraction):
         return max(LEAST, min(MOST, math.floor(value * step)))
-    value = checked_number(value, row, column, f"a plain number of {UNIT_NAMES[unit]}")
+    value = check_number(value, row, column, f"a plain number of {UNIT_NAMES[unit]}")
     whole: int = math.floor(value)
     if abs(whole) >= MOST // step + (not isinstance(value, float)):
         _refuse_far(value, unit, row, column)
@@ -119,7 +119,7 @@ def nanoseconds_of(array: Array, unit: str | None, column: str, row: int) -> Arr
     array = array.astype(np.float64, copy=False)
     if not (finite := np.isfinite(array)).all():
         at = int((~finite).argmax())
-        checked_number(float(array[at]), row + at, column, A_TIME)
+        check_number(float(array[at]), row + at, column, A_TIME)
     if unit is None:
         return array
     whole = np.floor(array)

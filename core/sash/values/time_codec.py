@@ -26,9 +26,9 @@ from sash.values.epochs import (
     FIRST_DAY,
     LEAST,
     MOST,
+    check_number,
     check_numbers,
     check_range,
-    checked_number,
     nanoseconds_of,
     nanoseconds_since,
     numbers_of,
@@ -83,7 +83,7 @@ class TimeCodec:
     def of(value: Any, row: int, column: str, time_unit: str | None = None) -> TimeCodec:
         """The codec of a column whose first value this is; ``time_unit`` is the unit of plain numbers in the query."""
         if time_unit is not None and not isinstance(value, date | np.datetime64):
-            number = checked_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
+            number = check_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
             return TimeCodec("float-epoch" if isinstance(number, float) else "epoch", time_unit)
         if time_unit is not None:
             _refuse_unit(f"column {column!r}, row {row}: {value!r} has", time_unit)
@@ -96,7 +96,7 @@ class TimeCodec:
             return TimeCodec(kind, "ns" if kind == "timestamp" else "us", zone_name(value))
         if isinstance(value, date):
             return TimeCodec("date", "D")
-        checked_number(value, row, column, A_TIME)
+        check_number(value, row, column, A_TIME)
         return TimeCodec("number")
 
     @staticmethod
@@ -163,7 +163,7 @@ class TimeCodec:
         if self.kind == "number":
             if (type(value) is int and LEAST <= value <= MOST) or (type(value) is float and isfinite(value)):
                 return value
-            return checked_number(value, row, column, "a plain number, as before")
+            return check_number(value, row, column, "a plain number, as before")
         if self.is_number:
             return nanoseconds_since(value, self.unit or "ns", row, column)
         if isinstance(value, np.datetime64):

@@ -16,7 +16,7 @@ from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
 from sash.state.partial_units import in_units
-from sash.values.arrays import OBJECT, as_objects, both, data_of, mask_of
+from sash.values.arrays import OBJECT, as_objects, common_type, data_of, mask_of
 from sash.values.columns import PartialColumn
 
 __all__ = ["Aggregate", "as_output", "form_for", "refuse_unfit", "warn_slow"]
@@ -45,7 +45,7 @@ class Aggregate:
         arrays = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
         dtypes = tuple(array.dtype for array in arrays)
         if self.dtypes is not None and dtypes != self.dtypes:
-            dtypes = tuple(map(both, self.dtypes, arrays))
+            dtypes = tuple(map(common_type, self.dtypes, arrays))
         carries = self.carries or (bool(arrays) and any(map(_has_nulls, _carried(self.aggregation, arrays))))
         if dtypes == self.dtypes and carries == self.carries:
             return self

@@ -251,7 +251,7 @@ class ColumnEngine:
 
 def _as_in_rows(frame: Frame, name: str) -> Array:
     """A column with timestamps and durations as the objects that rows hold. O(rows)."""
-    return objects(frame.listed(name)) if frame[name].dtype.kind in "mM" else frame[name]
+    return objects(frame.to_list(name)) if frame[name].dtype.kind in "mM" else frame[name]
 
 
 def _needs_zone(query: Query, frame: Frame, name: str) -> bool:

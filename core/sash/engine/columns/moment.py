@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.keys import Array, Keys, Marks, bounds
-from sash.values.arrays import joined
+from sash.values.arrays import concatenate
 
 __all__ = ["CompleteWindows", "Moment", "Pairs", "Pending", "Rows"]
 
@@ -39,7 +39,7 @@ class Pending:
     def append(self, other: Pending) -> Pending:
         if not len(self) or not len(other):
             return self if len(self) else other
-        columns = {name: joined(column, other.columns[name]) for name, column in self.columns.items()}
+        columns = {name: concatenate(column, other.columns[name]) for name, column in self.columns.items()}
         codes, times = np.concatenate([self.codes, other.codes]), np.concatenate([self.times, other.times])
         waited = np.zeros(len(self), np.bool_)  # the watermark had not arrived, or they would not wait
         return Pending(codes, times, columns, None if other.tied is None else np.concatenate([waited, other.tied]))

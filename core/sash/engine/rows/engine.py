@@ -55,7 +55,7 @@ class RowEngine:
     def process(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> RowOutcome:
         """Take a batch, key by key."""
         self.grow(keys)
-        columns = [frame.listed(column) for column in self._query.values]
+        columns = [frame.to_list(column) for column in self._query.values]
         values = list(zip(*columns, strict=True)) if columns else [()] * len(frame)
         moments = [None] * len(frame) if times is None else times.tolist()
         marks = self._watermarks(moments) if self.streams else None

@@ -20,7 +20,7 @@ from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTE
 from sash.kernels.ranges.levels import SHORT, by_level
 from sash.kernels.ranges.partials import Partials, RangeTotals, as_column, as_dtype, assign, flat
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, real, with_flag
-from sash.values.arrays import narrowed
+from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
@@ -168,7 +168,7 @@ class RangesAggregate(CompiledAggregate):
         result = as_result(aggregation, out, nulls, self._result_type, self.functions.guarded)
         parts = [np.ma.getdata(part) for part in (result if aggregation.fields else [result])]
         if self._narrow is not None and self._result_type is None:
-            parts = [narrowed(part, self._narrow) for part in parts]
+            parts = [narrow(part, self._narrow) for part in parts]
         return tuple(parts) if aggregation.fields else parts[0], masked
 
     def _as_tuples(self, out: Partials, nulls: Array) -> Array:
