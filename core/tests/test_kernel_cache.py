@@ -13,12 +13,12 @@ import sash
 PROGRAM = """
 import sys
 import sash
-from sash.aggregations import sums
+from sash.aggregations import means
 
 if sys.argv[1] == "newer":
     def lower(partial):
         return 7.0 * partial[0]
-    sums._lower_geometric.__code__ = lower.__code__
+    means._lower_geometric.__code__ = lower.__code__
 print(sash.rolling([1.0, 4.0, 16.0], sash.GeometricMean(), range=2).round(6).tolist())
 """
 

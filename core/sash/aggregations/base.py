@@ -56,15 +56,15 @@ class Functions(NamedTuple):
 
 
 class Full(NamedTuple):
-    """What the columnar path compiles where all windows are full and without nulls, so that values need no counting."""
+    """What the columnar path compiles where all windows are full and without nulls, so no values need counting."""
 
     lift: Callable[[Any, Any], Any]
-    """Of a value and an origin to measure it from, which is a value of every window with this partial."""
+    """Takes a value and an origin to measure it from, which is a value of every window with this partial."""
     combine: Callable[[Any, Any], Any]
     lower: Callable[[Any, int], Any]
-    """Of a partial and the count of values in it."""
+    """Takes a partial and the count of values in it."""
     counted: Callable[[Any, Any, Any], tuple[Any, ...]]
-    """Of arrays of partials, counts and origins: the partials of :class:`Functions`."""
+    """Takes arrays of partials, counts and origins; returns the partials of :class:`Functions`."""
 
     @property
     def guarded(self) -> bool:
@@ -76,7 +76,7 @@ class Sliced(NamedTuple):
 
     functions: Functions
     to_rows: Callable[..., tuple[Any, ...]] | None = None
-    """From the arrays of compiled partials to those of row partials; None if they are the same."""
+    """Converts the arrays of compiled partials to those of row partials; None if they are the same."""
     from_rows: Callable[..., tuple[Any, ...]] | None = None
     """The inverse. Raises ``ValueError`` where there is none."""
 
@@ -87,11 +87,11 @@ class Flat(NamedTuple):
     width: int
     dtype: str
     to_row: Callable[[Any], Any]
-    """The numbers of a partial; those of the identity are neutral."""
+    """Returns the numbers of a partial; those of the identity are neutral."""
     from_row: Callable[[Any], Any]
     """The inverse."""
     merge: Callable[[Any, Any], None]
-    """To be compiled: merges a younger row into an older one, in place."""
+    """Merges a younger row into an older one, in place. It is compiled."""
 
 
 class Aggregation:
@@ -113,13 +113,13 @@ class Aggregation:
     fields: ClassVar[tuple[str, ...]] = ()
     """The names of the parts of a result that has several, else empty."""
     result_column: ClassVar[int | None] = None
-    """The input column that results are values of, if they are: they have its type."""
+    """The input column whose values the results are, if they are: results have its type."""
     result_tuple: ClassVar[type | None] = None
-    """The named tuple that a result of several parts is."""
+    """The named tuple of a result that has several parts."""
     carried: ClassVar[tuple[int, ...]] = ()
     """Input columns in which a null is a value. A null in another column skips the row."""
     lifts_booleans: ClassVar[bool] = False
-    """Whether compiled functions distinguish booleans from 0 and 1."""
+    """Whether compiled functions tell booleans from 0 and 1."""
     _options: ClassVar[tuple[str, ...]] = ()
     """The names of the constructor's keyword arguments, which are attributes too."""
     _lifts_rows: ClassVar[bool] = True
@@ -189,7 +189,7 @@ class Aggregation:
         return self.empty if partial is None else self._lower(partial)
 
     def invert(self, total: Any, oldest: Any) -> Any:
-        """What is left of ``total`` without its ``oldest`` part: ``invert(a ⊕ b, a) == b`` unless ``b`` is empty."""
+        """``total`` without its ``oldest`` part: ``invert(a ⊕ b, a) == b`` unless ``b`` is empty."""
         if self._invert is None:
             raise TypeError(f"{self!r} is not invertible")
         return total if oldest is None else self._invert(total, oldest)
@@ -204,18 +204,18 @@ class Aggregation:
         return None
 
     def sliced(self, kind: str) -> Sliced:
-        """The functions to compile for slices of a column of a NumPy ``kind``. Their partials are those of rows."""
+        """The functions to compile for slices of a column of a NumPy ``kind``."""
         functions = self.columnar(kind, clean=False)
         if (functions.lift, functions.combine) != (self._lift, self._combine):
             functions = Functions(self._lift, self._combine, self._lower)
         return Sliced(functions)
 
     def sliced_with_nulls(self, kind: str) -> Sliced:
-        """As :meth:`sliced`, for ``carried`` columns with nulls: ``lift`` gets one more boolean each, whether it is."""
+        """As :meth:`sliced`, for ``carried`` columns with nulls: ``lift`` gets for each whether it is null."""
         raise TypeError(f"{self!r} carries no nulls")
 
     def flat(self) -> Flat | None:
-        """Its partials as rows of an array, which PBA's second thread works on; None if they cannot be."""
+        """Its partials as rows of an array, for PBA's second thread; None if they cannot be."""
         return None
 
     def _arguments(self) -> dict[str, Any]:

@@ -33,8 +33,8 @@ _MAGIC = b"SBF1"
 
 
 def encode(value: Any) -> bytes:
-    """Bytes that are equal for equal values only, on every machine and in every process."""
-    if isinstance(value, np.datetime64 | np.timedelta64):  # which count nanoseconds where Python's cannot
+    """Bytes that are equal for equal values only, the same on every machine and in every process."""
+    if isinstance(value, np.datetime64 | np.timedelta64):  # they count nanoseconds, unlike Python's types
         letter = b"t" if isinstance(value, np.datetime64) else b"m"
         return letter + encode(int(value.astype(f"{value.dtype.kind}8[ns]").astype(np.int64)))
     if isinstance(value, np.number | np.bool_):
@@ -54,7 +54,7 @@ def encode(value: Any) -> bytes:
     if isinstance(value, date):
         return b"d" + encode(value.toordinal())
     if isinstance(value, timedelta):
-        nanoseconds = getattr(value, "nanoseconds", 0)  # pandas' durations have them
+        nanoseconds = getattr(value, "nanoseconds", 0)  # of pandas' durations
         return b"m" + encode(value // timedelta(microseconds=1) * 1000 + nanoseconds)
     if isinstance(value, tuple):
         parts = list(map(encode, value))
@@ -63,11 +63,11 @@ def encode(value: Any) -> bytes:
 
 
 def _encode_timestamp(value: datetime) -> bytes:
-    """By its instant if it has an offset, else by its clock; the two are never equal."""
+    """Encodes the instant if there is an offset, else the clock time; the two are never equal."""
     aware = value.utcoffset() is not None
     since = value - _UTC_EPOCH if aware else value.replace(tzinfo=None) - _EPOCH
     microseconds = since // timedelta(microseconds=1)
-    nanoseconds = microseconds * 1000 + getattr(value, "nanosecond", 0)  # pandas' timestamps have them
+    nanoseconds = microseconds * 1000 + getattr(value, "nanosecond", 0)  # of pandas' timestamps
     return (b"z" if aware else b"t") + encode(nanoseconds)
 
 
@@ -84,7 +84,7 @@ def _mask(value: Any, size: int, hashes: int) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class BloomFilter:
-    """A set that never misses a value and rarely claims one that it does not hold.
+    """A set that never misses a value and rarely reports one that it does not hold.
 
     >>> import sash
     >>> seen = sash.Bloom()
@@ -144,8 +144,8 @@ def _from_row(row: Any) -> int | None:
 class Bloom(Aggregation):
     """A :class:`BloomFilter` with about ``error_rate`` false positives at ``capacity`` values, fewer below.
 
-    Values may be numbers, text, bytes, dates, timestamps and tuples of them; those that Python holds equal
-    are one value (NaN, unlike in Python, equals itself).
+    Values may be numbers, text, bytes, dates, timestamps and tuples of them. Values that are equal in Python count
+    as one, and so do NaNs.
 
     Algebraic, commutative, not invertible. A combine costs O(m) bit operations, 64 at a time: 1.2 kB at the defaults.
 
@@ -165,14 +165,14 @@ class Bloom(Aggregation):
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
             raise ValueError(f"capacity must be a whole number of values, at least 1; got {capacity!r}")
         if not isinstance(error_rate, float) or not 0.0 < error_rate < 1.0:
-            raise ValueError(f"error_rate must lie between 0 and 1, without them; got {error_rate!r}")
+            raise ValueError(f"error_rate must be above 0 and below 1; got {error_rate!r}")
         self.capacity = capacity
         self.error_rate = error_rate
         self.size = math.ceil(-capacity * math.log(error_rate) / math.log(2) ** 2)
         self.hashes = max(1, round(self.size / capacity * math.log(2)))
 
     def flat(self) -> Flat:
-        """A row is the filter's bits in words; that of the identity has none."""
+        """A row is the filter's bits in words; that of the identity is zero."""
         size = -(-self.size // 64) * 8
         return Flat(
             size // 8,

@@ -17,7 +17,7 @@ def _same(partial: Any) -> Any:  # its name is part of the fingerprint of saved 
 
 
 class _Custom(Aggregation):
-    """A user's functions under the names that :class:`Aggregation` uses."""
+    """A user's functions under the names of :class:`Aggregation`."""
 
     lifts_booleans = True
 
@@ -43,7 +43,7 @@ class _Custom(Aggregation):
 
 
 class _CustomOfSeveral(_Custom):
-    """``lift`` gets one argument a column. A row with a null in one of them is skipped."""
+    """``lift`` gets one argument a column. A row with a null in any of them is skipped."""
 
     _lifts_rows = False
 
@@ -106,7 +106,7 @@ def aggregation(
 
 
 class Together(Aggregation):
-    """Several aggregations over one window: values, partials and results are tuples with one for each part.
+    """Several aggregations over one window: values, partials and results are tuples with an item for each part.
 
     A combine costs one of each part. Commutative if all parts are. Never invertible: a part whose values are all null
     would result in a zero instead of None.

@@ -31,7 +31,13 @@ def _smaller_clean(a: Any, b: Any) -> Any:
     return b if b < a else a
 
 
-class Max(Aggregation):
+class _Extremum(Aggregation):
+    result_column = 0
+    commutative = True
+    selective = True
+
+
+class Max(_Extremum):
     """The largest value. Distributive, commutative, selective.
 
     >>> import sash
@@ -39,14 +45,11 @@ class Max(Aggregation):
     Max('load')
     """
 
-    result_column = 0
-    commutative = True
-    selective = True
     _combine = staticmethod(_larger)
     _combine_clean = staticmethod(_larger_clean)
 
 
-class Min(Aggregation):
+class Min(_Extremum):
     """The smallest value. Distributive, commutative, selective.
 
     >>> import sash
@@ -55,9 +58,6 @@ class Min(Aggregation):
     nan
     """
 
-    result_column = 0
-    commutative = True
-    selective = True
     _combine = staticmethod(_smaller)
     _combine_clean = staticmethod(_smaller_clean)
 
@@ -90,7 +90,14 @@ def _second(partial: tuple[Any, Any]) -> Any:
     return partial[1]
 
 
-class MaxCount(Aggregation):
+class _ExtremumCount(Aggregation):
+    kind = Kind.ALGEBRAIC
+    commutative = True
+    _lift = staticmethod(_value_once)
+    _lower = staticmethod(_second)
+
+
+class MaxCount(_ExtremumCount):
     """How often the largest value occurs. Algebraic, commutative, neither invertible nor selective.
 
     >>> import sash
@@ -99,14 +106,10 @@ class MaxCount(Aggregation):
     2
     """
 
-    kind = Kind.ALGEBRAIC
-    commutative = True
-    _lift = staticmethod(_value_once)
     _combine = staticmethod(_larger_or_add)
-    _lower = staticmethod(_second)
 
 
-class MinCount(Aggregation):
+class MinCount(_ExtremumCount):
     """How often the smallest value occurs. Algebraic, commutative, neither invertible nor selective.
 
     >>> import sash
@@ -115,11 +118,7 @@ class MinCount(Aggregation):
     1
     """
 
-    kind = Kind.ALGEBRAIC
-    commutative = True
-    _lift = staticmethod(_value_once)
     _combine = staticmethod(_smaller_or_add)
-    _lower = staticmethod(_second)
 
 
 def _pair(value: Any) -> tuple[Any, Any]:

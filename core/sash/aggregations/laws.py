@@ -1,7 +1,7 @@
 """Checks the laws of aggregations that the merging algorithms rely on, and shows values that break them.
 
 The laws are checked on the lifted samples and on combinations of them: many a wrong ``combine`` is right on single
-values (a mean of means, say).
+values, such as a mean of means.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def check_laws(
     same = equal or alike
     partials, mutation = _partials(aggregation, samples)
     violations = [mutation] if mutation else []
-    if not mutation:  # after a mutation nothing that is compared means anything
+    if not mutation:  # after a mutation, comparisons mean nothing
         for law in (_closed, _associative, _commutative, _selective, _invertible):
             violations += islice(law(aggregation, partials, same), 1)
     if violations:
@@ -68,20 +68,20 @@ def alike(a: Any, b: Any) -> bool:
 
 
 def _partials(aggregation: Aggregation, samples: Iterable[Any]) -> tuple[list[Any], str | None]:
-    """Lifted samples and combinations of neighbours; and how ``combine`` changes its arguments, if it does."""
+    """Lifted samples and combinations of neighbours, and a violation if ``combine`` changes its arguments."""
     lifted = [partial for partial in map(aggregation.lift, samples) if partial is not None][:_MOST_PARTIALS]
     if not lifted:
         raise ValueError("check_laws needs at least one sample that is not null")
-    merged: list[Any] = []
+    combined: list[Any] = []
     for a, b in zip(lifted, [*lifted[1:], lifted[0]], strict=True):
         before = copy.deepcopy((a, b))
         result = aggregation.combine(a, b)
         for name, now, then in (("first", a, before[0]), ("second", b, before[1])):
             if not _is_unchanged(now, then):
                 return [], f"combine changes its {name} argument: it was {then!r} and is {now!r} after the call"
-        merged.append(result)
+        combined.append(result)
     half = (_MOST_PARTIALS + 1) // 2
-    return lifted[:half] + merged[: _MOST_PARTIALS - half], None
+    return lifted[:half] + combined[: _MOST_PARTIALS - half], None
 
 
 def _is_unchanged(now: Any, then: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The density of maximum entropy on an interval that has given moments: what a moments sketch is lowered by.
+"""The density of maximum entropy on an interval with known moments, from which a moments sketch is lowered.
 
 With the data scaled to u in [-1, 1] and Tᵢ the Chebyshev polynomials, the density is exp(Σ θᵢTᵢ(u)), where θ is the
 minimum of the convex ∫exp(Σ θᵢTᵢ) - Σ θᵢ·E[Tᵢ]. It is found by Newton's method on a grid of cells.
@@ -61,8 +61,8 @@ def scale(low: float, high: float) -> tuple[float, float]:
 def chebyshev_moments(count: float, low: float, high: float, sums: Sequence[float]) -> Floats:
     """E[Tᵢ(u)] for i = 0 … len(sums), where u is the data scaled from [low, high] to [-1, 1].
 
-    Rounded, so that the last bits, which depend on how a window was merged, do not decide whether Newton's
-    method converges.
+    They are rounded: the last bits depend on how a window was merged, and must not decide whether Newton's method
+    converges.
     """
     centre, half = scale(low, high)
     scaled = [1.0, *(total / count / half**i for i, total in enumerate(sums, 1))]
@@ -128,11 +128,11 @@ class Fit(NamedTuple):
 
 
 def maximum_entropy(moments: Floats) -> Floats:
-    """θ for as many of the moments, from the first on, as Newton's method converges for: a binary search."""
+    """θ for as many of the first moments as Newton's method converges for, found by binary search."""
     best = np.array([-math.log(2.0)])
     tried, failed = len(moments), len(moments) + 1
     while tried > len(best):
-        with np.errstate(over="ignore", invalid="ignore"):  # a step that leads to infinity is not taken
+        with np.errstate(over="ignore", invalid="ignore"):  # steps to infinity are not taken
             theta = _newton(moments[:tried], np.pad(best, (0, tried - len(best))))
         if theta is None:
             failed = tried

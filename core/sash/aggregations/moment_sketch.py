@@ -4,11 +4,11 @@ A partial is a flat tuple of floats, merged by adding:
 
     (count, min, max, Σx … Σxᵏ, Σlog x … Σ(log x)ᵏ)
 
-The sums of logarithms are valid only while ``min`` is positive. A NaN or an infinity makes ``count`` NaN, which no
-merge undoes, and so the result.
+The sums of logarithms are valid only while ``min`` is positive. A NaN or an infinity makes ``count`` NaN for good, and
+so the result.
 
-Lowering finds a density with these moments. Of the many it takes the one of maximum entropy, which claims nothing
-beyond them (:mod:`sash.aggregations.max_entropy`). The moments that it uses:
+Lowering finds the density with these moments that has maximum entropy and so assumes nothing else
+(:mod:`sash.aggregations.max_entropy`). The moments that it uses:
 
 - Those of data far from zero cancel when they are scaled. With c the centre over half the range, at most
   13.06 / (0.78 + log₁₀(|c| + 1)) of them are accurate (the paper's rule), and none beyond a float's range.
@@ -56,7 +56,7 @@ Partial = tuple[float, ...]
 
 
 def _powers(x: float, k: int) -> tuple[float, ...]:
-    return tuple(accumulate(repeat(x, k), mul))  # overflows to infinity, where ** would raise
+    return tuple(accumulate(repeat(x, k), mul))  # overflows to infinity, whereas ** would raise
 
 
 def _combine(a: Partial, b: Partial) -> Partial:
@@ -78,7 +78,7 @@ def _from_row(row: Floats) -> Partial | None:
 
 
 def _usable(count: float, low: float, high: float, sums: Sequence[float]) -> int:
-    """How many of the power sums are accurate once they are scaled, and leave more than one density open."""
+    """How many of the power sums are accurate once scaled, and shared by more than one density."""
     centre, half = scale(low, high)
     exact = int(13.06 / (0.78 + math.log10(abs(centre / half) + 1.0)))
     digits = max(abs(math.log10(max(abs(low), abs(high)))), abs(math.log10(half)))
@@ -140,7 +140,7 @@ class MomentSketch(Aggregation):
         self.q = shares_of(q, self.name)
 
     def flat(self) -> Flat:
-        """A row is a partial; that of the identity counts nothing."""
+        """A row is a partial; that of the identity has the count 0."""
         identity = (0.0, math.inf, -math.inf, *(0.0,) * (2 * self.k))
         return Flat(3 + 2 * self.k, "f8", lambda partial: partial or identity, _from_row, _merge_rows)
 

@@ -1,4 +1,4 @@
-"""Aggregations of the order itself: first, last, all in a row, and M4. None of them is commutative."""
+"""Aggregations that depend on order: first, last, all values in order, and M4. None of them is commutative."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Collect(Aggregation):
 
 
 def _single_hashable(value: Any) -> tuple[Any, ...]:
-    hash(value)  # an unhashable value is refused here, before it is part of anything
+    hash(value)  # reject an unhashable value before it is part of anything
     return (value,)
 
 

@@ -9,8 +9,8 @@ repeated value is kept once:
 it equals ``len(values)`` nothing repeats, which both merging and lowering use. NaN has no order and is counted apart:
 while a window holds one its quantiles are NaN, as in NumPy.
 
-The merge takes the cheapest of three ways. A few values go into many by bisection. Two runs without a common value are
-concatenated and sorted: timsort merges the two runs at the speed of C. All else goes through a dictionary, so values
+The merge takes the cheapest of three ways. A few values are inserted into many by bisection. Two runs without a common
+value are concatenated and sorted: timsort merges them at the speed of C. All others go through a dictionary, so values
 must be hashable.
 """
 
@@ -41,7 +41,7 @@ Partial = tuple[int, int, tuple[Any, ...], tuple[int, ...]]
 
 
 def _lift(value: Any) -> Partial:
-    value < value  # noqa: B015 - a value without an order is refused here, before it is part of anything
+    value < value  # noqa: B015 - reject a value without an order before it is part of anything
     return (1, 0, (value,), (1,)) if value == value else (0, 1, (), ())
 
 

@@ -1,8 +1,8 @@
 """The types of results, known from the types of the input before any row.
 
 An aggregation is tried on two sample values of each of its columns. This shows the type of its results, and whether it
-can aggregate such columns at all. What one try cannot show, such as that the items of a list are values of a column,
-is stated here.
+can aggregate such columns at all. What a trial cannot show, for example that the items of a list are values of a
+column, is declared here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Like:
 
 @dataclass(frozen=True)
 class Plain:
-    """A value of one of Python's types. ``exact``: a sum, with no more places than the input has, or unsigned as it."""
+    """A value of a Python type. ``exact`` marks a sum, with the decimal places of the input, or an unsigned integer."""
 
     type: type
     exact: bool = False
@@ -70,7 +70,7 @@ class Plain:
 
 @dataclass(frozen=True)
 class ListOf:
-    """A list, whose items are of one type."""
+    """A list with items of one type."""
 
     item: ResultType
 
@@ -84,7 +84,7 @@ class Struct:
 
 ResultType = Like | Plain | ListOf | Struct
 
-# the first that fits: True is an int, too
+# the first that matches counts: True is an int, too
 _PLAIN = (bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta)
 _TOTAL = {Sum, Mean, GeometricMean, PopulationStdDev, Min, Max, First, Last, M4, ArgMin, ArgMax}
 _TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount}
@@ -166,13 +166,13 @@ class TypeSystem(Protocol[Kind]):
     """The types of a library or an engine: sample values of a column, and the types of results."""
 
     def samples(self, kind: Kind) -> tuple[Any, Any]:
-        """Two values that a column of this type can have, the smaller first; a TypeError if it can have none."""
+        """Two values that a column of this type can hold, the smaller first; TypeError if there are none."""
 
     def plain(self, kind: type, exact: bool, columns: Sequence[Kind]) -> Kind:
-        """The type of values of one of Python's types, other than decimals, over columns of these types."""
+        """The type for a Python type other than decimals, over columns of these types."""
 
     def digits(self, kind: Kind) -> tuple[int, int, int] | None:
-        """The precision, the scale and the largest possible precision of a decimal type; None: it is no decimal."""
+        """The precision, the scale and the largest possible precision of a decimal type; None for other types."""
 
     def decimal(self, precision: int, scale: int) -> Kind: ...
     def list_of(self, item: Kind) -> Kind: ...
@@ -195,7 +195,7 @@ def resolve(result: ResultType, columns: Sequence[Kind], system: TypeSystem[Kind
 
 
 def _digits(columns: Sequence[Kind], exact: bool, system: TypeSystem[Kind]) -> tuple[int, int]:
-    """As in SQL: ten digits more for a sum; four more before and behind the point for a quotient."""
+    """As in SQL: a sum has ten more digits; a quotient has four more, after the point."""
     known = [digits for column in columns if (digits := system.digits(column)) is not None]
     if not known:
         return 38, 18

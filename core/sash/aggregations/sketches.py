@@ -1,8 +1,8 @@
 """Mergeable sketches of Apache DataSketches: an answer within a known error from a partial of fixed size.
 
-They need the extra ``sash[sketches]``, which is imported when the first of them is created. A partial is the
-serialised sketch, which other DataSketches libraries read too: the package's objects are mutable and neither
-compare nor pickle. A combine reads two and writes one, in 1 to 30 µs (heavy hitters: up to 250).
+They need the extra ``sash[sketches]``, which is imported when the first sketch is created. A partial is the serialised
+sketch, which other DataSketches libraries can read: the package's objects are mutable, and can be neither compared nor
+pickled. A combine reads two sketches and writes one, in 1 to 30 µs (heavy hitters: up to 250).
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ class _Sketch(Aggregation):
 
     def __init__(self, *columns: str) -> None:
         super().__init__(*columns)
-        _library()  # better here than on the first value
+        _library()  # fail here rather than on the first value
 
     def _read(self, partial: bytes) -> Any:
         return getattr(_library(), self._type).deserialize(partial)
 
     def _combine(self, a: bytes, b: bytes) -> bytes:
-        merged = self._read(a)
-        merged.merge(self._read(b))
-        return bytes(merged.serialize())
+        sketch = self._read(a)
+        sketch.merge(self._read(b))
+        return bytes(sketch.serialize())
 
 
 def _within(name: str, value: Any, low: int, high: int) -> int:
@@ -103,7 +103,7 @@ class QuantileSketch(_Sketch):
     makes the result NaN.
 
     Algebraic, commutative within that error, not invertible. A combine costs O(k) or less. KLL tosses coins, and the
-    package does not let them be seeded: above k values, two runs may give different results, each within the error.
+    package offers no seed: above k values, two runs may return different results, each within the error.
 
     >>> import sash
     >>> load = sash.QuantileSketch("load", q=(0.5, 1.0))
@@ -141,7 +141,7 @@ class QuantileSketch(_Sketch):
 
 
 def _canonical(value: Any) -> Any:
-    """The value in the form that all its equals share: whole numbers as integers."""
+    """One form for all equal values: whole numbers become integers."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
@@ -152,7 +152,7 @@ def _canonical(value: Any) -> Any:
 
 
 def _with_tuples(value: Any) -> Any:
-    """The value that JSON has turned into lists."""
+    """The value with the tuples that JSON has turned into lists."""
     return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 

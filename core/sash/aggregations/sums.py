@@ -1,4 +1,4 @@
-"""Sums and means that neither drift nor stay poisoned.
+"""Counts, and sums that neither drift nor stay poisoned.
 
 A running sum of floats loses a little precision with every step, and one NaN or infinity spoils it for ever. Here a sum
 is a pair (hi, lo) with the value ``hi + lo``: ``lo`` holds what rounding took from ``hi``, about 106 bits in all
@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced, same
+from sash.aggregations.base import Aggregation, Functions, Sliced, same
 
-__all__ = ["GeometricMean", "Mean", "Sum"]
+__all__ = ["Count", "Sum"]
 
 Partial = tuple[Any, ...]
 
@@ -88,7 +88,7 @@ def _halves(value: Any) -> tuple[Any, Any]:
     return (value >> 32, value & 0xFFFFFFFF)
 
 
-def _add_halves(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+def _add_pairs(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
     return (a[0] + b[0], a[1] + b[1])
 
 
@@ -103,7 +103,7 @@ def _whole_unsigned(partial: tuple[Any, Any]) -> tuple[Any, bool]:
 
 
 def _sums_to_rows(high: Any, low: Any) -> tuple[Any, ...]:
-    """Arrays of halves as those of the partials of rows: Python's integers where 64 bits are too few."""
+    """Arrays of halves as arrays of row partials, with Python's integers where 64 bits are too few."""
     high, low = high.astype(np.int64), low.astype(np.int64)
     carried = high + (low >> 32)
     if ((carried >= -(1 << 31)) & (carried < 1 << 31)).all():
@@ -142,7 +142,7 @@ class Sum(Aggregation):
         """Plain floats, since nothing is subtracted from a column's sums; integers with a flag for overflow."""
         if kind == "f":
             return Functions(same, _plus, same)
-        return Functions(_halves, _add_halves, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
+        return Functions(_halves, _add_pairs, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
 
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
@@ -167,127 +167,34 @@ def _invert_counted(total: Partial, oldest: Partial) -> Partial:
     return (total[0] - oldest[0], *_invert(total[1:], oldest[1:]))
 
 
-def _lower_mean(partial: Partial) -> Any:
-    return _lower(partial[1:]) / partial[0]
+def _one(value: Any) -> int:
+    return 1
 
 
-def _counted(value: Any) -> tuple[int, Any]:
-    return (1, value)
+def _subtract(total: int, oldest: int) -> int:
+    return total - oldest
 
 
-def _mean(partial: tuple[int, Any]) -> Any:
-    return partial[1] / partial[0]
+class Count(Aggregation):
+    """``Count()`` counts rows, nulls included; ``Count("x")`` the values of ``x`` that are not null, as SQL does.
 
-
-def _counted_halves(value: Any) -> tuple[int, Any, Any]:
-    return (1, value >> 32, value & 0xFFFFFFFF)
-
-
-def _add_counted_halves(a: tuple[int, Any, Any], b: tuple[int, Any, Any]) -> tuple[int, Any, Any]:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
-
-
-def _mean_of_halves(partial: tuple[int, Any, Any]) -> Any:
-    return (partial[1] * 4294967296.0 + partial[2]) / partial[0]
-
-
-def _value(value: Any, _: Any) -> Any:
-    return value
-
-
-def _over(total: Any, count: int) -> Any:
-    return total / count
-
-
-def _count_and_sum(total: Any, count: Any, _: Any) -> tuple[Any, Any]:
-    return (count, total)
-
-
-def _value_halves(value: Any, _: Any) -> tuple[Any, Any]:
-    return (value >> 32, value & 0xFFFFFFFF)
-
-
-def _halves_over(total: tuple[Any, Any], count: int) -> Any:
-    return (total[0] * 4294967296.0 + total[1]) / count
-
-
-def _count_and_halves(total: tuple[Any, Any], count: Any, _: Any) -> tuple[Any, Any, Any]:
-    return (count, *total)
-
-
-def _means_to_rows(count: Any, high: Any, low: Any) -> tuple[Any, ...]:
-    return (count, *_sums_to_rows(high, low))
-
-
-def _means_from_rows(count: Any, *sums: Any) -> tuple[Any, Any, Any]:
-    return (count, *_sums_from_rows(*sums))
-
-
-class Mean(Aggregation):
-    """The arithmetic mean: a :class:`Sum` and a count. Algebraic, commutative, invertible.
+    An empty window's count is 0. Distributive, commutative, invertible.
 
     >>> import sash
-    >>> mean = sash.Mean("load")
-    >>> mean.lower(mean.combine(mean.lift(1), mean.lift(2)))
-    1.5
+    >>> rows, values = sash.Count(), sash.Count("x")
+    >>> rows.lower(rows.lift(None)), values.lower(values.lift(None))
+    (1, 0)
     """
 
-    kind = Kind.ALGEBRAIC
+    empty = 0
     commutative = True
-    _lift = staticmethod(_lift_counted_any)
-    _combine = staticmethod(_combine_counted)
-    _lower = staticmethod(_lower_mean)
-    _invert = staticmethod(_invert_counted)
+    _lift = staticmethod(_one)
+    _combine = staticmethod(_plus)
+    _invert = staticmethod(_subtract)
 
-    def columnar(self, kind: str, clean: bool) -> Functions:
-        if kind == "f":
-            return Functions(_counted, _add_halves, _mean)
-        return Functions(_counted_halves, _add_counted_halves, _mean_of_halves)
+    @property
+    def takes_ticks(self) -> bool:
+        return True
 
-    def full(self, kind: str) -> Full:
-        if kind == "f":
-            return Full(_value, _plus, _over, _count_and_sum)
-        return Full(_value_halves, _add_halves, _halves_over, _count_and_halves)
-
-    def sliced(self, kind: str) -> Sliced:
-        if kind == "f":
-            return Sliced(Functions(_lift_counted, _combine_counted, _lower_mean))
-        return Sliced(self.columnar(kind, clean=False), _means_to_rows, _means_from_rows)
-
-
-def _lift_log(value: Any) -> Partial:
-    if value == 0:
-        return (1, 0.0, 0.0, 0, 1, 0)
-    if value > 0:
-        value**1  # only numbers have powers: times are refused
-        log = math.log(value)  # not of the power, which compiled code has as a signed number
-        return (1, log, 0.0, 0, 0, 0) if log != math.inf else (1, 0.0, 0.0, 1, 0, 0)
-    return (1, 0.0, 0.0, 0, 0, 1)
-
-
-def _lower_geometric(partial: Partial) -> float:
-    count, hi, lo, infinities, zeros, undefined = partial
-    if undefined or (zeros and infinities):
-        return math.nan
-    if zeros:
-        return 0.0
-    return math.inf if infinities else math.exp((hi + lo) / count)
-
-
-class GeometricMean(Aggregation):
-    """The geometric mean, summed in logarithms so that no product overflows. Algebraic, commutative, invertible.
-
-    A zero in the window makes it 0; a negative value or NaN makes it NaN, and so does a zero together with an infinity.
-
-    >>> import sash
-    >>> growth = sash.GeometricMean("factor")
-    >>> round(growth.lower(growth.combine(growth.lift(2), growth.lift(8))), 12)
-    4.0
-    """
-
-    kind = Kind.ALGEBRAIC
-    commutative = True
-    _lift = staticmethod(_lift_log)
-    _combine = staticmethod(_combine_counted)
-    _lower = staticmethod(_lower_geometric)
-    _invert = staticmethod(_invert_counted)
+    def lift(self, value: Any) -> int | None:
+        return None if value is None and self.columns else 1

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any, get_args
 
 from sash.aggregations.base import Aggregation
-from sash.aggregations.counts import Count
 from sash.aggregations.custom import Together
+from sash.aggregations.sums import Count
 from sash.query.lanes import Lane, TimeUnit, lanes_of
 from sash.values.timestamps import as_duration
 from sash.windows import Window
