@@ -1,14 +1,14 @@
-"""Windows that are kept in a key-value store: larger than memory, and safe from a crash.
+"""Windows in a key-value store: larger than memory, and safe from a crash.
 
-| store | where | a flush is safe from |
+| store | where | what a flush survives |
 | --- | --- | --- |
 | MemoryStore | in this process | nothing |
 | LMDBStore | a folder | a loss of power |
 | RocksDBStore | a folder | a loss of power |
-| RedisStore | a server | a stop of the server, and what its log is safe from |
+| RedisStore | a server | a stop of the server, and whatever its log survives |
 
 ``StoredAMTA(aggregation, store)`` and ``StoredLogMTA(aggregation, store)`` are the algorithms over them; docs/stores.md
-tells how they are kept and what they survive.
+describes how they store a window and what it survives.
 """
 
 from sash.stores.base import MemoryStore, Store, StoreAway, StoreError

@@ -1,4 +1,4 @@
-"""What a store does: keep pages by key, and change many together with a header, or none. And the simplest one."""
+"""What a store does: keep pages by key, and change many of them and a header atomically. And the simplest store."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class StoreError(Exception):
 
 
 class StoreAway(StoreError, ConnectionError):
-    """A store does not answer. What was flushed is safe, and calls work again when it is back."""
+    """A store does not answer. Flushed data is safe, and calls work again when the store is back."""
 
 
 class Store(Protocol):
-    """A key-value store. One thread commits to it while one or two others get."""
+    """A key-value store. One thread commits while one or two others read."""
 
     @property
     def name(self) -> str:
@@ -47,22 +47,22 @@ class Store(Protocol):
     def commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:
         """Apply the whole batch and put the header, or do nothing.
 
-        Raises :class:`StoreError` unless the store's header is ``before`` (None: it has none): another process has
-        written to it. If its header is ``header`` already, the commit was done before and only its answer was lost.
+        Raises :class:`StoreError` unless the store's header is ``before`` (None if it has none): another process has
+        written to it. If its header is ``header`` already, an earlier attempt succeeded and only its answer was lost.
         """
 
     def keys(self) -> Iterator[bytes]:
         """All keys but the header's, pages in the order of level and position."""
 
     def sync(self) -> None:
-        """Make what was committed survive a loss of power."""
+        """Make all commits survive a loss of power."""
 
     def close(self) -> None:
-        """Release it. What was committed stays."""
+        """Release the store, which keeps all commits."""
 
 
 def page_key(level: int, page: int) -> bytes:
-    """The key of a page: sorted as bytes, keys are in the order of level and position.
+    """The key of a page. As bytes, keys sort by level and position.
 
     >>> page_key(0, 300) < page_key(0, 301) < page_key(1, 0)
     True
@@ -79,7 +79,7 @@ def import_library(name: str) -> Any:
 
 
 def is_committed(current: bytes | None, header: bytes, before: bytes | None, name: str) -> bool:
-    """Whether a commit of ``header`` was done before. Raises :class:`StoreError` if ``current`` is not ``before``."""
+    """Whether ``header`` is committed. Raises :class:`StoreError` if ``current`` is neither it nor ``before``."""
     if current not in (header, before):
         raise StoreError(
             f"{name} is not as this window left it: another process has written to it, or it has lost what was "
@@ -98,7 +98,7 @@ def apply(batch: Batch, header: bytes, put: Callable[[bytes, bytes], Any], delet
 
 
 class MemoryStore:
-    """Pages in a dict, for tests and for trying things out. It can be opened again while the object exists.
+    """Pages in a dict, for tests and experiments. A window can be opened again while the object exists.
 
     >>> store = MemoryStore()
     >>> store.commit({b"a": b"1", b"b": b"2"}, b"first", None)

@@ -1,11 +1,11 @@
-"""Levels whose two ends are in memory and all else in a store.
+"""Levels whose two ends are in memory and the rest in a store.
 
     cache, in memory         the store                     buffer, in memory      tail, in memory
     | page 3 | page 4 |  page 5 … page 812  |  page 813, 814 being written  |  the last elements |
       head     read ahead
 
-Whole pages of a level are buffered, and written in batches in the background. Its first two pages are in a cache: when
-the head reaches a page, the next one is read in the background. (MTA paper, sections 4.1.5 and 5.1.)
+Whole pages of a level are buffered, and written in batches in the background. The first two pages are cached: when the
+head reaches a page, the next one is read in the background. (MTA paper, sections 4.1.5 and 5.1.)
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _PATIENCE_S = 30.0
 
 
 class StoredLevels(Levels):
-    """Levels in ``store``. ``header`` is the one it holds, or the first one; ``front`` returns the window's begin.
+    """Levels in ``store``. ``header`` is the one it holds, or the first one; ``front`` returns the start of the window.
 
-    Memory holds the tail and up to two pages of each level, and ``buffer`` elements and four batches of as many for all
-    of them. A page is half of a level's cache.
+    Memory holds the tail and up to two pages of each level; for all levels together, ``buffer`` elements and four
+    batches of as many. A page is half of a level's cache.
     """
 
     def __init__(self, store: Store, header: Header, known: bytes | None, buffer: int, trusted: bool) -> None:
@@ -59,7 +59,7 @@ class StoredLevels(Levels):
             self._pages[level][page] = elements
 
     def _hand_over(self) -> None:
-        """Queue the whole pages and the leaves behind them, as the window is now."""
+        """Queue the whole pages and the leaves after them, as the window is now."""
         front, end = self.front(), self.starts[0] + len(self.tails[0])
         before = self.header.swept
         swept = min(front, self.starts[0], before + _MOST_DELETED * self.page)
@@ -75,7 +75,7 @@ class StoredLevels(Levels):
         self._buffer, self._buffered, self.is_full = {}, 0, False
 
     def flush(self) -> None:
-        """Write everything to the store, and wait until it is safe there."""
+        """Write everything to the store and wait until it is safe there."""
         end = self.starts[0] + len(self.tails[0]) if self.tails else 0
         if self.tails and (self.header.front, self.header.end) != (self.front(), end):
             self._hand_over()
@@ -98,7 +98,7 @@ class StoredLevels(Levels):
         return pages[place]
 
     def _below(self, level: int, index: int) -> Iterator[Place]:
-        """The pages of lower levels where an element begins: a search that comes here goes on there."""
+        """The pages of lower levels where an element starts: a search that reads it continues there."""
         for lower in range(level - 1, max(level - _READ_TOGETHER, 0) - 1, -1):
             place = lower, index << (level - lower) >> self.bits
             is_whole = place[1] < self.starts[lower] >> self.bits
@@ -106,7 +106,7 @@ class StoredLevels(Levels):
                 yield place
 
     def _read(self, future: Future[dict[Place, list[Any]]], place: Place) -> list[Any] | None:
-        """A page that was read ahead; None if the store was away then."""
+        """A page that was read ahead; None if the store did not answer."""
         try:
             return future.result(_PATIENCE_S)[place]
         except TooLong:
@@ -136,20 +136,20 @@ class StoredLevels(Levels):
             self._read_ahead(wanted)
 
     def _trim(self, level: int) -> None:
-        """Drop all but the two pages of the cache."""
+        """Drop all pages but the two of the cache."""
         pages, head = self._pages[level], self._first[level]
         for page in [page for page in pages if not head <= page <= head + 1]:
             del pages[page]
 
     def _release(self) -> None:
-        pass  # what has been written is not in memory
+        pass  # written pages are not in memory
 
     def _is_away(self, level: int, page: int) -> bool:
         place = level, page
         return page not in self._pages[level] and place not in self._buffer and place not in self._ahead
 
     def _read_ahead(self, wanted: list[Place]) -> None:
-        """Read pages in the background unless they wait to be written. Forget pages that have left."""
+        """Read pages in the background unless they are queued to be written. Forget pages before the head."""
         self._ahead = {place: future for place, future in self._ahead.items() if self._first[place[0]] <= place[1]}
         places = [place for place in wanted if self._writer.find(place) is None]
         if places:
@@ -157,19 +157,19 @@ class StoredLevels(Levels):
             self._ahead.update(dict.fromkeys(places, future))
 
     def load(self, level: int, count: int, child: Callable[[int, int], Any]) -> None:
-        """Load a level of ``count`` elements: the tail of the leaves is read, others are computed by ``child``."""
-        begin = (count - 1) & ~self.mask
-        self._add_level(begin)
+        """Load a level of ``count`` elements: read the tail of the leaves, or compute a higher one by ``child``."""
+        start = (count - 1) & ~self.mask
+        self._add_level(start)
         self._first[level] = self.header.front >> level >> self.bits
         if level:
-            self.tails[level] = [child(level, index) for index in range(begin, count)]
+            self.tails[level] = [child(level, index) for index in range(start, count)]
         else:
-            place = 0, begin >> self.bits
+            place = 0, start >> self.bits
             (blob,) = self._store.get([page_key(*place)])
-            self.tails[0] = self._decode(place, blob, count - begin)
+            self.tails[0] = self._decode(place, blob, count - start)
 
     def trim(self) -> None:
-        """Drop the pages that loading read and the cache does not keep."""
+        """Drop the pages that were read only to load the levels."""
         for level in range(len(self.tails)):
             self._trim(level)
 

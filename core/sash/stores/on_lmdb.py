@@ -1,21 +1,43 @@
-"""LMDB: a store in a folder of this machine, read through a memory map. The default for windows larger than memory."""
+"""LMDB: a store in a folder of this machine, read through a memory map. The default for windows larger than memory.
+
+LMDB trusts the meta pages of its file. If they count a page that the file lacks, LMDB raises no error: touching the
+page kills the process with SIGBUS. So Sash measures the file before LMDB maps it. The file starts with two meta pages;
+the one with the greater transaction number is valid:
+
+    | meta 0 | meta 1 | page 2 | page 3 | … | last page |
+
+A whole file may end before its last page: LMDB does not write pages that a transaction takes and frees again. LMDB's
+list of free pages, a B+ tree of its own, names them. It is read only if the file looks too short.
+"""
 
 from __future__ import annotations
 
+import os
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike, fspath
 from os.path import join
 from threading import RLock
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 from sash.stores.base import HEADER, Batch, StoreError, apply, import_library, is_committed
-from sash.stores.lmdb_file import damage
 
 __all__ = ["LMDBStore"]
 
 _REMAP_AFTER = 1 << 25
-"""Bytes read or written. The parts of the map that were touched count as memory of this process."""
+"""Bytes read or written."""
+_MAGIC = 0xBEEFC0DE
+_HEAD = struct.Struct("@NHHHH")
+"""A page: its number, padding, flags, and the ends of its free space; the last two are a count in overflow pages."""
+_TREE = "IHHNNNNN"
+_META = struct.Struct(f"@IIPN{_TREE}{_TREE}NN")
+_MAGIC_AT, _PAGE_SIZE_AT, _FREE_ROOT_AT, _LAST_PAGE_AT, _TRANSACTION_AT = 0, 4, 11, 20, 21
+_NODE = struct.Struct("@IHH")
+_WORD = struct.Struct("@N")
+_BRANCH, _LEAF, _BIG = 0x01, 0x02, 0x01
+_NO_PAGE = (1 << 8 * _WORD.size) - 1
+_PAGE_SIZES = [1 << power for power in range(8, 17)]
 
 
 class LMDBStore:
@@ -40,13 +62,13 @@ class LMDBStore:
         self._lock = RLock()
         self._moved = 0
         with self._naming():
-            if (wrong := damage(join(self._path, "data.mdb"))) is not None:
+            if (wrong := _damage(join(self._path, "data.mdb"))) is not None:
                 raise StoreError(
                     f"{self.name} cannot be used: data.mdb {wrong}; restore it from a copy, or delete the folder "
                     "to start with an empty store"
                 )
             self._env: Any = lmdb.open(self._path, map_size=size, sync=sync, metasync=False, readahead=False)
-            self._env.reader_check()  # a reader that was killed would keep its version of all pages for ever
+            self._env.reader_check()  # a killed reader would keep its version of all pages for ever
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -66,7 +88,7 @@ class LMDBStore:
         return values
 
     def _remap(self, values: Iterable[bytes | None]) -> None:
-        """Map the file again now and then, so that pages that were read do not stay in this process's memory."""
+        """Map the file again from time to time, so that pages once read do not count as memory of this process."""
         self._moved += sum(len(value) for value in values if value is not None)
         if self._moved > _REMAP_AFTER:
             self._moved = 0
@@ -91,3 +113,102 @@ class LMDBStore:
     def close(self) -> None:
         with self._lock:
             self._env.close()
+
+
+class _Meta(NamedTuple):
+    transaction: int
+    page_size: int
+    last_page: int
+    free_root: int
+
+
+class _Damaged(Exception):
+    """What is wrong, as the end of a sentence about the file."""
+
+
+def _damage(path: str) -> str | None:
+    """What is wrong with an LMDB file, as the end of a sentence about it; None if mapping it is safe.
+
+    A missing file is not damaged. A file of another kind is left to LMDB, which refuses it.
+    """
+    try:
+        with open(path, "rb") as file:
+            _check_file(file)
+    except _Damaged as error:
+        return str(error)
+    except FileNotFoundError:
+        pass
+    return None
+
+
+def _check_file(file: BinaryIO) -> None:
+    meta = _newest_meta(file)
+    if meta is None:
+        return
+    size = os.fstat(file.fileno()).st_size  # after the meta pages: another process may write
+    first_missing, end = size // meta.page_size, meta.last_page + 1
+    if first_missing >= end:
+        return
+    try:
+        free = set(_free_pages(file, meta))
+    except (_Damaged, struct.error):
+        free = set()
+    if end - first_missing > len(free) or any(page not in free for page in range(first_missing, end)):
+        raise _Damaged(f"was cut short: it has {size} bytes of {end * meta.page_size}")
+
+
+def _newest_meta(file: BinaryIO) -> _Meta | None:
+    """The valid meta page; None if this is not an LMDB file."""
+    first = _meta(file, 0)
+    if first is None:
+        return None
+    second = _meta(file, first.page_size)
+    return None if second is None else max(first, second)
+
+
+def _meta(file: BinaryIO, at: int) -> _Meta | None:
+    file.seek(at)
+    content = file.read(_HEAD.size + _META.size)
+    magic = content[_HEAD.size :][:4]
+    if len(magic) == 4 and magic != struct.pack("@I", _MAGIC):
+        return None
+    if len(content) < _HEAD.size + _META.size:
+        raise _Damaged(f"was cut short: it has only {at + len(content)} bytes")
+    fields = _META.unpack_from(content, _HEAD.size)
+    if fields[_PAGE_SIZE_AT] not in _PAGE_SIZES:
+        raise _Damaged(f"is damaged: its pages cannot have {fields[_PAGE_SIZE_AT]} bytes")
+    return _Meta(fields[_TRANSACTION_AT], fields[_PAGE_SIZE_AT], fields[_LAST_PAGE_AT], fields[_FREE_ROOT_AT])
+
+
+def _free_pages(file: BinaryIO, meta: _Meta) -> Iterator[int]:
+    """The numbers of the free pages. Raises :class:`_Damaged` or ``struct.error`` if their list is not whole."""
+    unread = [] if meta.free_root == _NO_PAGE else [meta.free_root]
+    read = set[int]()
+    while unread:
+        number = unread.pop()
+        if number in read:
+            raise _Damaged("has a list of free pages that goes round in circles")
+        read.add(number)
+        page = _read(file, number * meta.page_size, meta.page_size)
+        _, _, flags, lower, _ = _HEAD.unpack_from(page)
+        for place in range(_HEAD.size, lower, 2):
+            (at,) = struct.unpack_from("@H", page, place)
+            size, node_flags, key_size = _NODE.unpack_from(page, at)
+            if flags & _BRANCH:
+                unread.append(size | node_flags << 32 if _WORD.size == 8 else size)
+            elif flags & _LEAF:
+                start = at + _NODE.size + key_size
+                data = page[start : start + size]
+                if node_flags & _BIG:
+                    (overflow,) = _WORD.unpack_from(page, start)
+                    data = _read(file, overflow * meta.page_size + _HEAD.size, size)
+                yield from struct.unpack_from(f"@{_WORD.unpack_from(data)[0]}N", data, _WORD.size)
+            else:
+                raise _Damaged("has a list of free pages with a page of another kind")
+
+
+def _read(file: BinaryIO, at: int, length: int) -> bytes:
+    if at >= os.fstat(file.fileno()).st_size:
+        raise _Damaged("has a list of free pages that leads out of it")
+    file.seek(at)
+    return file.read(length)

@@ -18,8 +18,8 @@ class RedisStore:
 
     Calls raise :class:`~sash.stores.StoreAway` while the server does not answer. After ``sync``, and so after
     ``flush``, nothing is lost when the server stops. For that the server must write a log before it answers:
-    ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. ``durable=False`` gives up
-    both the promise and the check.
+    ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. ``durable=False`` drops
+    this guarantee and its check.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class RedisStore:
             socket_timeout=timeout,
             socket_connect_timeout=timeout,
             retry=redis.retry.Retry(backoff, _ATTEMPTS),
-            retry_on_error=[redis.exceptions.ConnectionError],  # not a timeout: that has taken long enough
+            retry_on_error=[redis.exceptions.ConnectionError],  # not a timeout, which has taken long enough
         )
         if durable:
             self._check_durable()
@@ -58,11 +58,11 @@ class RedisStore:
             raise StoreError(f"{self.name} cannot be used: {error}") from error
 
     def _check_durable(self) -> None:
-        """Raise if the server forgets what it has confirmed."""
+        """Raise if the server may lose confirmed writes."""
         with self._naming():
             self._waits = "WAITAOF" in {str(name).upper() for name in self._client.command_list()}
             persistence = self._client.info("persistence")
-            if persistence.get("loading"):  # until it is done, the server says that it keeps no log
+            if persistence.get("loading"):  # while it loads, the server reports that it keeps no log
                 raise self._redis.exceptions.BusyLoadingError("it is loading what it has kept")
             enabled = persistence.get("aof_enabled")
             always = self._waits or self._client.config_get("appendfsync").get("appendfsync") == "always"
@@ -84,7 +84,7 @@ class RedisStore:
                     self._commit(batch, header, before)
                     return
                 except self._redis.exceptions.WatchError:
-                    continue  # the connection was lost in between, or someone has written: the header will tell
+                    continue  # the connection was lost, or another process has written: the header shows which
         raise StoreAway(f"{self.name} was interrupted in each of {_ATTEMPTS} attempts to write")
 
     def _commit(self, batch: Batch, header: bytes, before: bytes | None) -> None:

@@ -1,4 +1,4 @@
-"""RocksDB: a store in a folder of this machine, made for writing much."""
+"""RocksDB: a store in a folder of this machine, made for heavy writing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RocksDBStore"]
 class RocksDBStore:
     """A folder. A commit is in the log before the next begins, and on disk after ``sync``.
 
-    A crash of the process loses nothing that was committed, one of the machine nothing that was synced.
+    A crash of the process loses no commits, a crash of the machine none that were synced.
 
     >>> import tempfile
     >>> store = RocksDBStore(tempfile.mkdtemp())
@@ -31,7 +31,7 @@ class RocksDBStore:
         self._closed = self._library.DbClosedError
         options = self._library.Options(raw_mode=True)
         options.create_if_missing(True)
-        options.set_write_buffer_size(8 << 20)  # twice of that at most is in memory
+        options.set_write_buffer_size(8 << 20)  # at most twice that is in memory
         options.set_max_write_buffer_number(2)
         with self._naming():
             self._db: Any = self._library.Rdict(self._path, options)
@@ -45,7 +45,7 @@ class RocksDBStore:
             raise
         except self._closed as error:
             raise StoreError(f"{self.name} is closed") from error
-        except Exception as error:  # rocksdict has no type for what RocksDB reports
+        except Exception as error:  # rocksdict has no type for errors of RocksDB
             if type(error) is not Exception and not isinstance(error, OSError):
                 raise
             raise StoreError(f"{self.name} cannot be used: {error}") from error

@@ -1,14 +1,14 @@
-"""The records of a stored window, pages of elements and a header that says which make the window, and their writer.
+"""The records of a stored window, pages of elements and a header that lists them, and the thread that writes them.
 
     header        algorithm, aggregation, page size, front, end, swept: the window is the positions front … end - 1;
-                  pages that lie before swept have been deleted
+                  pages before swept are deleted
     page          level, number, and the elements as columns: the elements number·size … of that level
 
 Both are envelopes as in saved states (docs/state.md), with a checksum. A commit writes whole pages, a header, and the
-leaves behind the last whole page. Elements of higher levels that are in no whole page are computed again from the level
+leaves after the last whole page. Elements of higher levels that are in no whole page are recomputed from the level
 below when a window is opened.
 
-A thread commits in the background, in order. What comes while a commit runs goes into the next one.
+A thread commits in the background, in order. Batches that arrive while a commit runs go into the next one.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PAGE, _HEADER = 16, 17
 
 @dataclass(frozen=True)
 class Header:
-    """Which pages make the window. ``owner`` and ``number`` make every header unique."""
+    """Which pages make up the window. ``owner`` and ``number`` make every header unique."""
 
     algorithm: str
     aggregation: str
@@ -46,7 +46,7 @@ class Header:
     swept: int = 0
     number: int = 0
     owner: bytes = b""
-    """Drawn by whoever opens the store."""
+    """Random, drawn when the store is opened."""
 
     def to_bytes(self) -> bytes:
         """The bytes of the header. O(1)."""
@@ -66,10 +66,10 @@ class Header:
     def check(self, wanted: Header, name: str) -> None:
         """Raise :class:`StoreError` if the header belongs to another kind of window."""
         for option in ("algorithm", "aggregation", "page"):
-            there, asked = getattr(self, option), getattr(wanted, option)
-            if there != asked:
+            stored, expected = getattr(self, option), getattr(wanted, option)
+            if stored != expected:
                 what = "cache, which must be twice" if option == "page" else option
-                raise StoreError(f"{name} holds a window with another {what}: {there}, not {asked}")
+                raise StoreError(f"{name} holds a window with another {what}: {stored}, not {expected}")
 
 
 def write_page(level: int, page: int, elements: list[Any], trusted: bool) -> bytes:
@@ -104,13 +104,13 @@ class PendingBatch:
 class BackgroundWriter:
     """A thread that commits to ``store``, whose header is ``known``.
 
-    A commit that fails is tried again when someone waits for it, not before. Nothing is lost in between.
+    A failed commit is retried when someone waits for it, not before. Nothing is lost meanwhile.
     """
 
     def __init__(self, store: Store, known: bytes | None, patience: float, trusted: bool) -> None:
         self._store, self._known, self._patience, self._trusted = store, known, patience, trusted
         self._waiting: list[PendingBatch] = []
-        self._tried = 0  # how many of them a failed commit had: it may have been done, so just those are repeated
+        self._tried = 0  # how many of them a failed commit had: it may have succeeded, so exactly those are repeated
         self._error: Exception | None = None
         self._closed = False
         self._changed = Condition()
@@ -124,7 +124,7 @@ class BackgroundWriter:
             self._changed.notify_all()
 
     def find(self, place: Place) -> list[Any] | None:
-        """A page that may not be in the store yet; None if it does not wait."""
+        """A page that may not be in the store yet; None if it is not queued."""
         with self._changed:
             return next((batch.pages[place] for batch in reversed(self._waiting) if place in batch.pages), None)
 
@@ -163,7 +163,7 @@ class BackgroundWriter:
                 batches = self._waiting[: self._tried or len(self._waiting)]
             try:
                 self._commit(batches)
-            except Exception as error:  # whoever waits gets it
+            except Exception as error:  # raised by `wait`
                 with self._changed:
                     self._error, self._tried = error, len(batches)
                     self._changed.notify_all()

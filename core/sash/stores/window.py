@@ -18,7 +18,7 @@ __all__ = ["StoredAMTA", "StoredLogMTA"]
 
 
 class _Stored(MTA):
-    """What both share: opening, flushing and closing."""
+    """Opening, flushing and closing, which both share."""
 
     _levels: StoredLevels
 
@@ -56,15 +56,15 @@ class _Stored(MTA):
     def _element(self, level: int, index: int) -> Any:
         """An element that is in no whole page, computed from the level below."""
         if index << level < self._front:
-            return None  # it covers what has left, and is never read
+            return None  # it covers evicted values and is never read
         get = self._levels.get
         return self._combine(get(level - 1, 2 * index), get(level - 1, 2 * index + 1))
 
     def flush(self) -> None:
         """Write everything to the store, safe from a crash of this process and of the store's machine.
 
-        Without it a crash leaves the window as it was at some earlier moment. Costs O(buffer) and a write to the
-        store's disk.
+        Without it, a crash leaves the window as of some earlier moment. Costs O(buffer) and a write to the store's
+        disk.
         """
         self._levels.flush()
 
@@ -85,7 +85,7 @@ class _Stored(MTA):
             self.abandon()
 
     def abandon(self) -> None:
-        """Close the store without a flush, as if the process had ended."""
+        """Close the store without a flush, as if the process had died."""
         self._levels.close()
         self.store.close()
 
@@ -95,7 +95,7 @@ class _Stored(MTA):
     def __exit__(self, *exception: object) -> None:
         if exception[0] is None:
             self.close()
-        else:  # it may be the store that has failed
+        else:  # the store may have failed
             self.abandon()
 
 
@@ -113,7 +113,7 @@ def _read_header(store: Store, wanted: Header) -> bytes | None:
 class StoredAMTA(_Stored, AMTA):
     """AMTA whose window is in ``store``: O(log n) partials in memory, the costs in combines are those of AMTA.
 
-    If the store holds a window, that is opened. A background thread writes whenever ``buffer`` elements have come; each
+    Opens the window that the store holds, if any. A background thread writes after every ``buffer`` elements; each
     level caches its ``cache`` oldest elements, half of them read ahead. ``trusted`` allows partials of users' own
     types, which are pickled: only for stores that nobody else can write to.
 
