@@ -1,6 +1,6 @@
-"""What tests of windows need, ours and users': the definition, a stream by it, and aggregations that count or fail.
+"""For tests of windows, ours and users': the naive definition of results, and aggregations that count or fail.
 
-The definition is written as naively as it can be read; nothing here is fast.
+Nothing here is fast.
 """
 
 from sash.testing.definition import count_windows, naive

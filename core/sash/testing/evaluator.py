@@ -1,8 +1,7 @@
-"""What a stream results in, by brute force: after each event all windows are worked out anew from all tuples so far.
+"""The results of a stream by brute force: after each event, all windows are computed anew from all tuples so far.
 
-What is complete now and was not before is emitted: a window that the watermark has reached, or one that a late tuple
-has changed. That is the whole of it. It shares nothing with what it is the oracle of; the meanings are those of
-section 3 of the design.
+Windows that are complete now and were not before are emitted: the watermark has reached them, or a late tuple has
+changed them. The evaluator is the oracle of the engines and shares no code with them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.query import Query
-from sash.testing.definition import naive
-from sash.testing.readings import Complete, Stream, Tuple, complete_windows, observer, replaces
+from sash.testing.definition import Complete, Stream, Tuple, complete_windows, naive, replaces
 from sash.windows import Edges, Window
 
 __all__ = ["Evaluator", "evaluate"]
@@ -50,7 +48,7 @@ class _Watched:
 
     window: Window
     since: Any = -math.inf
-    """The newest tuple when it was added."""
+    """The time of the newest tuple when it was added."""
     edges: Edges = field(default_factory=Edges)
     observed: set[int] = field(default_factory=set)
     standing: set[Complete] = field(default_factory=set)
@@ -65,47 +63,45 @@ class _Watched:
 
 @dataclass
 class _Lane:
-    """What one column orders, or, if it is None, arrival."""
+    """The windows with one order: that of a column or, if it is None, of arrival."""
 
     order: str | None
     delay: Any = 0
     lateness: Any = 0
+    time_unit: str | None = None
+    """The unit of times that are plain numbers."""
     watched: dict[str | None, _Watched] = field(default_factory=dict)
     tuples: list[Tuple] = field(default_factory=list)
     watermark: Any = -math.inf
     late_dropped: int = 0
     late_corrected: int = 0
     kind: Any = None
-    """A time as the user gave it."""
-    time_unit: str | None = None
-    """What plain numbers are."""
+    """A time in the user's type."""
 
 
 class Evaluator:
-    """Takes what an ``Operator`` takes, gives the same results. A row costs as much as all before it."""
+    """Takes what an ``Operator`` takes and returns the same results. A row costs as much as all before it."""
 
     def __init__(self, query: Query) -> None:
         self.query = query
         self.rows: list[Row] = []
-        self.lanes = {lane.order: _Lane(lane.order, lane.delay, lane.lateness) for lane in query.lanes}
-        for lane in query.lanes:
-            self.lanes[lane.order].time_unit = lane.time_unit
+        self.lanes = {lane.order: _Lane(lane.order, lane.delay, lane.lateness, lane.time_unit) for lane in query.lanes}
         for name, window in query.named.items():
             self._lane_of(window).watched[name] = _Watched(window)
         self._places = list(query.named)
 
     @property
     def late_dropped(self) -> int:
-        """How many tuples came too late."""
+        """How many tuples were dropped as too late."""
         return sum(lane.late_dropped for lane in self.lanes.values())
 
     @property
     def late_corrected(self) -> int:
-        """How many tuples came late, but not too late."""
+        """How many late tuples were accepted."""
         return sum(lane.late_corrected for lane in self.lanes.values())
 
     def on(self, event: Event) -> list[dict[str, Any]]:
-        """Any event."""
+        """Take an event of :func:`evaluate`."""
         match event:
             case "row", row:
                 return self.process(row)
@@ -120,7 +116,7 @@ class Evaluator:
         raise ValueError(f"not an event: {event!r}")
 
     def process(self, row: Row) -> list[dict[str, Any]]:
-        """A tuple is late if the watermark has passed it, and too late if that was longer ago than is allowed."""
+        """Take a row. It is late if the watermark has passed it, too late if by more than the allowed lateness."""
         self.rows.append(row)
         results = []
         for lane in self.lanes.values():
@@ -144,18 +140,18 @@ class Evaluator:
         lane.watermark = max(lane.watermark, time - lane.delay)
 
     def advance(self, watermark: Any) -> list[dict[str, Any]]:
-        """No tuple before this will come any more; with several orders, a mapping from their columns."""
+        """Move the watermark. With several orders, it may be a mapping from their columns."""
         results = []
         for lane in self.lanes.values():
-            given = watermark.get(lane.order) if isinstance(watermark, Mapping) else watermark
-            if lane.order is not None and given is not None:
-                lane.kind = given
-                lane.watermark = max(lane.watermark, _inside(given, lane.time_unit))
+            time = watermark.get(lane.order) if isinstance(watermark, Mapping) else watermark
+            if lane.order is not None and time is not None:
+                lane.kind = time
+                lane.watermark = max(lane.watermark, _inside(time, lane.time_unit))
                 results += self._emit(lane)
         return results
 
     def close(self) -> list[dict[str, Any]]:
-        """Nothing will come any more."""
+        """End the input, which completes all windows."""
         results = []
         for lane in self.lanes.values():
             lane.watermark = math.inf
@@ -163,7 +159,7 @@ class Evaluator:
         return results
 
     def add_window(self, name: str, window: Window) -> list[dict[str, Any]]:
-        """It gives the windows that begin behind all tuples so far."""
+        """Add a window, whose results start after all tuples so far."""
         lane = self._lane_of(window)
         newest = max((tuple_.time for tuple_ in lane.tuples), default=-math.inf)
         lane.watched[name] = _Watched(window, since=newest)
@@ -171,7 +167,7 @@ class Evaluator:
         return []
 
     def remove_window(self, name: str) -> list[dict[str, Any]]:
-        """It gives nothing any more."""
+        """Remove a window. It emits no more results."""
         for lane in self.lanes.values():
             lane.watched.pop(name, None)
         self._places.remove(name)
@@ -199,8 +195,8 @@ class Evaluator:
         return [self._result(lane, name, window, revision) for _, name, window, revision in results]
 
     def _observe(self, lane: _Lane, watched: _Watched) -> None:
-        """Tell a context-aware window of the tuples that are settled now: in order, but for late ones."""
-        observe = observer(watched.window)
+        """Show a context-aware window the tuples that the watermark has passed, in order except for late ones."""
+        observe = getattr(watched.window, "observe", None)  # which context-aware windows have
         if observe is None:
             return
         for time, arrival in ((tuple_.time, tuple_.arrival) for tuple_ in lane.tuples):
@@ -224,19 +220,17 @@ class Evaluator:
 
 
 def _value(aggregation: Aggregation, row: Row) -> Any:
-    """What an aggregation takes of a row: a value, or those of its several columns together."""
+    """What an aggregation reads of a row: a value, or a tuple of values if it has several columns."""
     values = tuple(row[column] for column in aggregation.columns)
     return values[0] if len(values) == 1 else values
 
 
 _EPOCH = datetime(1970, 1, 1)
-
-
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _inside(time: Any, time_unit: str | None) -> Any:
-    """Nanoseconds since 1970, or the plain number that it is."""
+    """A time as nanoseconds since 1970; a plain number without a unit stays as it is."""
     if time_unit is not None:
         return round(Fraction(time) * _NANOSECONDS[time_unit])
     if isinstance(time, datetime):
@@ -247,7 +241,7 @@ def _inside(time: Any, time_unit: str | None) -> Any:
 
 
 def _outside(time: Any, kind: Any, time_unit: str | None) -> Any:
-    """As the user gives times."""
+    """The inverse of :func:`_inside`, in the type of ``kind``."""
     if time_unit is not None:
         number = Fraction(time, _NANOSECONDS[time_unit])
         return float(number) if isinstance(kind, float) else int(number)

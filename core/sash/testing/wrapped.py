@@ -1,4 +1,4 @@
-"""Aggregations that behave as another one, and count its merges or let them fail."""
+"""Aggregations that behave like another one, and count its merges or let them fail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Counted", "Failing"]
 
 
 class _Wrapped(Aggregation):
-    """Behaves as ``inner``, and calls ``_before_combine`` before every merge."""
+    """Behaves like ``inner``, and calls ``_before_combine`` before every merge."""
 
     def __init__(self, inner: Aggregation) -> None:
         self.inner = inner
@@ -62,12 +62,12 @@ class Counted(_Wrapped):
 
     @property
     def calls(self) -> int:
-        """Calls so far, of all threads."""
+        """The number of calls so far, by all threads."""
         return self._calls.total()
 
     @property
     def calls_here(self) -> int:
-        """Calls so far of the thread that asks."""
+        """The number of calls so far by this thread."""
         return self._calls[threading.get_ident()]
 
 

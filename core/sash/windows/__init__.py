@@ -12,7 +12,7 @@ How much of the stream must be known to know a window's edges is its class (gene
 
 A type of window is spread over four modules, of one name where it has its own: its description here; its watch in
 :mod:`sash.engine.rows.watches`, if it does not run as a context-free window does; its rule in
-:mod:`sash.engine.columns.rules`, if it runs by columns; and its definition in :mod:`sash.testing.readings`.
+:mod:`sash.engine.columns.rules`, if it runs by columns; and its definition in :mod:`sash.testing.definition`.
 """
 
 from collections.abc import Callable
