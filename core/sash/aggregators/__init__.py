@@ -1,10 +1,10 @@
-"""Merging algorithms: how the partials of a window are kept so that few merges answer it. One module each.
+"""Merging algorithms: how to keep the partials of a window so that few merges answer it. One module each.
 
 FIFO algorithms are built as ``DABA(aggregation)`` and share ``insert``, ``insert_many``, ``evict``, ``evict_many``,
 ``query``, ``total`` and ``len()``. ``SBA`` and ``PBA`` are built for one window, ``PBA(aggregation, range, slide)``.
 ``FiBA`` takes values in any order: ``insert_at(time, value)``, ``evict_until(time)``.
 
-| algorithm | combines per slide, amortised / worst | partials held | asks of the aggregation |
+| algorithm | combines per slide, amortised / worst | partials held | requires of the aggregation |
 | --- | --- | --- | --- |
 | Recalc | n / n | n | |
 | SubtractOnEvict | 2 / 2 | n + 1 | invertible |

@@ -82,7 +82,7 @@ class ABA(RingAggregator):
         self._clear_until(front)
 
     def _flip(self, front: int) -> None:
-        """Turn l_B over, from its new front on."""
+        """Reverse l_B, from its new front on."""
         aggs = self._aggs
         sums = suffix_sums(self._combine, self._vals.between(front, self._e))
         for position, agg in enumerate(reversed(sums), front):

@@ -38,7 +38,7 @@ class FifoAggregator(ABC):
     """
 
     _space: ClassVar[tuple[int, int]] = (1, 0)
-    """How many partials are held for each value, and besides."""
+    """How many partials are held for each value, and how many besides."""
 
     def __init__(self, aggregation: Aggregation) -> None:
         check_aggregation(aggregation, type(self).__name__)
@@ -109,12 +109,12 @@ class FifoAggregator(ABC):
 class StepwiseAggregator(FifoAggregator):
     """An algorithm whose bulk operations are single steps in a row, all undone if one of them fails.
 
-    A step changes a bounded number of entries, so a memo of those is enough to undo it.
+    A step changes a bounded number of entries, so a memo of those suffices to undo it.
     """
 
     @abstractmethod
     def _memo(self) -> Any:
-        """What the next step may change."""
+        """A copy of what the next step may change."""
 
     @abstractmethod
     def _restore(self, memo: Any) -> None:
@@ -139,7 +139,7 @@ class StepwiseAggregator(FifoAggregator):
 
 
 class FormAggregator(FifoAggregator):
-    """An algorithm with several forms: ``_form`` suits the aggregation and does the work."""
+    """An algorithm with several forms: all calls go to ``_form``, the one that suits the aggregation."""
 
     _form: FifoAggregator
 

@@ -26,7 +26,7 @@ Duration = float | str | timedelta
 
 
 def check_window(range: int, slide: int) -> None:
-    """Refuse a count window W[range, slide] that is not one."""
+    """Raise unless W[range, slide] is a valid count window."""
     for name, number in (("range", range), ("slide", slide)):
         if isinstance(number, bool) or not isinstance(number, int):
             raise TypeError(f"{name} must be a whole number of values; got {number!r}")
@@ -34,7 +34,7 @@ def check_window(range: int, slide: int) -> None:
             raise ValueError(f"{name} must be at least 1; got {number}")
     if range < slide:
         raise ValueError(
-            f"range {range} is below slide {slide}: values between windows would be in none; "
+            f"range {range} is below slide {slide}: values between windows would belong to none; "
             f"use a range of at least {slide}, or sample the input first"
         )
 
@@ -60,16 +60,16 @@ def optimal_chunk_time(range: Duration, slide: Duration, combine_time: Duration)
     >>> optimal_chunk_time("1h", "10ms", "100ns"), optimal_chunk_time(3600, 1, 0.5)
     (359997, 2701)
     """
-    given = {"range": range, "slide": slide, "combine_time": combine_time}
-    r, s, t = (_number(name, duration) for name, duration in given.items())
-    if len({isinstance(duration, str | timedelta) for duration in given.values()}) > 1:
-        raise TypeError(f"range, slide and combine_time must be all numbers or all durations; got {given}")
+    durations = {"range": range, "slide": slide, "combine_time": combine_time}
+    r, s, t = (_number(name, duration) for name, duration in durations.items())
+    if len({isinstance(duration, str | timedelta) for duration in durations.values()}) > 1:
+        raise TypeError(f"range, slide and combine_time must be all numbers or all durations; got {durations}")
     if s <= 0:
         raise ValueError(f"slide must be above 0; got {slide!r}")
     if t < 0:
         raise ValueError(f"combine_time must not be negative; got {combine_time!r}")
     if r < s:
-        raise ValueError(f"range {range!r} is below slide {slide!r}: what lies between windows would be in none")
+        raise ValueError(f"range {range!r} is below slide {slide!r}: values between windows would belong to none")
     n, m = divmod(r, s)
     c = m + t if m else Fraction(0)
     if n * t <= s + 2 * t + c:

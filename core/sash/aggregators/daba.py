@@ -6,11 +6,11 @@
              `- front -' `--- l_L --' `-- l_R --' `-- l_A --' `-- l_B --'
              `---------------------- l_F ------------------'
 
-An arrow points to where the sum beside a value ends or begins. When l_F has shrunk to the length of l_B, the two become
+An arrow points to where the sum beside a value ends or starts. When l_F has shrunk to the length of l_B, the two become
 l_L and l_R of a new l_F (`_flip`, no work). From then on every insert and every evict does one step: it turns one entry
 at the left of l_L into a front entry and one at the right of l_R into an l_A entry, two combines, until both are empty;
-then A, R and L ride along for free. The invariants |l_L| = |l_R| and |l_L| + |l_R| + |l_A| + 1 = |l_F| - |l_B| say that
-this is done exactly in time.
+then A, R and L move along for free. The invariants |l_L| = |l_R| and |l_L| + |l_R| + |l_A| + 1 = |l_F| - |l_B| ensure
+that the reversal ends exactly in time.
 """
 
 from __future__ import annotations

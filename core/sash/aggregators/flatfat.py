@@ -34,7 +34,7 @@ class FlatFAT(FifoAggregator):
     >>> window = sash.aggregators.FlatFAT(sash.Max())
     >>> window.insert_many([2, 6, 3, 5, 3]); window.query()
     6
-    >>> window.evict_at(1); window.query()      # values are numbered from 0 in the order they came
+    >>> window.evict_at(1); window.query()      # values are numbered from 0 in order of arrival
     5
     """
 
@@ -82,7 +82,7 @@ class FlatFAT(FifoAggregator):
         return a if b is None else self._combine(a, b)
 
     def _prefix(self, slot: int) -> Any:
-        """The sum of the slots from the array's begin up to and with ``slot``."""
+        """The sum of the slots from the start of the array up to and including ``slot``."""
         node = self._capacity + slot
         agg = self._tree[node]
         while node > 1:
@@ -92,7 +92,7 @@ class FlatFAT(FifoAggregator):
         return agg
 
     def _suffix(self, slot: int) -> Any:
-        """The sum of the slots from ``slot`` to the array's end."""
+        """The sum of the slots from ``slot`` to the end of the array."""
         node = self._capacity + slot
         agg = self._tree[node]
         while node > 1:

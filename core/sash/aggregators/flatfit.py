@@ -21,7 +21,7 @@ __all__ = ["FlatFIT"]
 
 
 class FlatFIT(RingAggregator):
-    """All of the work is in the query.
+    """The query does all the work.
 
     Combines: insert 0, evict 0, query 3 amortised over a slide, n - 1 at worst. Holds n partials (and n indices).
 

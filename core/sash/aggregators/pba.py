@@ -5,8 +5,8 @@
                                   boundary                        boundary
 
 ``lcs`` and ``csa`` of a window are never of the same chunk, so the two threads share no work. With the optimal chunk
-size (:mod:`sash.aggregators.chunk_size`) ``lcs`` is there when the first window needs it; if it is not, the main thread
-sleeps until it is, or computes it itself when the pool has not begun to. So the results never depend on timing.
+size (:mod:`sash.aggregators.chunk_size`) ``lcs`` is there when the first window needs it. If it is not, the main thread
+sleeps until it is, or computes it itself if the pool has not started to. So results never depend on timing.
 
 Where a second thread cannot help there is none: with one core, with chunks so small that starting a task costs more
 than its merges, and, under a GIL, with a ``combine`` that holds it.
@@ -45,19 +45,19 @@ __all__ = [
 
 @dataclass
 class Waiting:
-    """How often a window needed ``lcs`` that was not there yet, and for how long main threads stood still."""
+    """How often a window needed ``lcs`` that was not ready, and for how long main threads waited."""
 
     times: int = 0
     seconds: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count once more."""
+        """Count one more wait."""
         self.times += 1
         self.seconds += seconds
 
 
 WAITING = Waiting()
-"""Of this process, for its metrics."""
+"""The waits of this process, for its metrics."""
 
 _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
@@ -66,12 +66,12 @@ _holders = 0
 
 
 def available_cores() -> int:
-    """The cores that this process may use, which can be fewer than the machine has."""
+    """The number of cores that this process may use, which can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def shared_pool() -> ThreadPoolExecutor:
-    """The pool, started at first use: a thread for every core but the main thread's, or as many as were asked for."""
+    """The pool, started at first use: a thread for every core but one, or as many as :func:`hold_pool` asked for."""
     global _pool
     with _lock:
         if _pool is None:
@@ -81,14 +81,14 @@ def shared_pool() -> ThreadPoolExecutor:
 
 
 def asked_threads() -> int | None:
-    """How many threads were asked for; None: nothing was said."""
+    """How many threads :func:`hold_pool` asked for; None if it left that open."""
     return _asked
 
 
 def hold_pool(threads: int | None = None) -> None:
-    """Say that something runs that may use the pool, such as a task of an engine, and with how many threads.
+    """Keep the pool until :func:`release_pool`: something runs that may use it, such as a task of an engine.
 
-    0 means none: then the planner never chooses PBA. Who holds it first decides. Threads start when they are needed.
+    The first holder decides how many ``threads``; with 0 the planner never chooses PBA. Threads start when needed.
 
     >>> hold_pool(0); asked_threads()
     0
@@ -98,25 +98,25 @@ def hold_pool(threads: int | None = None) -> None:
     with _lock:
         if not _holders and threads is not None:
             if _pool is not None:
-                _pool.shutdown(wait=False)  # what it was given is still done
+                _pool.shutdown(wait=False)  # queued tasks still run
             _asked, _pool = threads, None
         _holders += 1
 
 
 def release_pool() -> None:
-    """Undo one :func:`hold_pool`. With the last, the pool's threads end, once they have done what they were given."""
+    """Undo one :func:`hold_pool`. With the last, the pool's threads finish their tasks and stop."""
     global _asked, _holders, _pool
     with _lock:
         _holders -= 1
-        ended = None
+        unused = None
         if not _holders:
-            ended, _pool, _asked = _pool, None, None
-    if ended is not None:
-        ended.shutdown(wait=True)
+            unused, _pool, _asked = _pool, None, None
+    if unused is not None:
+        unused.shutdown(wait=True)
 
 
 def _forget() -> None:
-    """A forked child has the pool but none of its threads: it starts its own."""
+    """Drop the pool in a forked child, which has none of its threads."""
     global _asked, _holders, _lock, _pool
     _asked, _holders, _lock, _pool = None, 0, threading.Lock(), None
 
@@ -136,12 +136,12 @@ class SharedChunk(Chunk):
 
     def finish(self) -> None:
         task, self.task = self.task, None
-        begin = perf_counter()
+        start = perf_counter()
         if task is not None and not task.cancel() and (error := task.exception()) is not None:
             error.add_note("raised by combine while another thread computed PBA's lcs")
             raise error
         self.complete()
-        WAITING.add(perf_counter() - begin)
+        WAITING.add(perf_counter() - start)
 
 
 class PBA(SBA):
@@ -149,7 +149,7 @@ class PBA(SBA):
 
     As :class:`SBA`, except that the b - 2 merges of a chunk are a task of a thread pool, that of the process or
     ``pool``, and that a chunk is by default of the size at which nothing waits for it (Theorem 1). ``parallel``
-    overrides the choice whether to use it; :attr:`parallel` tells what was chosen and :attr:`reason` why.
+    overrides the choice whether to use it; :attr:`parallel` is the choice and :attr:`reason` its reason.
 
     Combines on the main thread per slide of W[n, 1]: insert 1, query ≤ 2, at worst and on average. Holds at most
     3b + 2 partials, (3n + 10) / 2 for W[n, 1].
@@ -161,7 +161,7 @@ class PBA(SBA):
     """
 
     smallest_task = 256
-    """Chunks of fewer slices are not worth a task: handing one over costs about as much as so many merges."""
+    """Chunks of fewer slices are not worth a task: starting one costs about as much as so many merges."""
 
     def __init__(
         self,

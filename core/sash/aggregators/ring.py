@@ -27,7 +27,7 @@ class Ring:
         self.mask = _SMALLEST - 1
 
     def make_room(self, front: int, end: int, more: int = 1) -> None:
-        """Have room for ``more`` positions from ``end`` on. Needed if ``end - front > mask`` for one."""
+        """Grow the ring to hold ``more`` positions from ``end`` on. Needed if ``end - front > mask`` for one."""
         size = len(self.slots)
         while end - front + more > size:
             size *= 2
@@ -53,7 +53,7 @@ class Ring:
         return [self.slots[position & self.mask] for position in range(start, end)]
 
     def clear(self, start: int, end: int) -> None:
-        """Let go of what positions ``start`` … ``end - 1`` hold."""
+        """Release what positions ``start`` … ``end - 1`` hold."""
         for position in range(start, end):
             self.slots[position & self.mask] = None
 
@@ -78,7 +78,7 @@ class RingAggregator(FifoAggregator):
             ring.give_back(self._f, self._e)
 
     def _clear_until(self, front: int) -> None:
-        """Move the front, let go of what was before it, and shrink the rings."""
+        """Move the front, release what was before it, and shrink the rings."""
         for ring in self._rings:
             ring.clear(self._f, front)
         self._f = front

@@ -9,9 +9,9 @@ closed one ``lcs`` holds the sums from every slice to its end, in place of the s
        | lcs0[0]  …     lcs0[3]    | csa1[0] … csa1[2]
                         `-------- window 3 ------'   = lcs0[3] ⊕ csa1[2]
 
-In general a window is an ``lcs`` element, any whole chunks, ``csa``, and the begun slice if the slide does not divide
-the range. ``lcs[0]``, the whole chunk, is its last ``csa``, so that b - 2 merges make the others; they are made when
-the first window asks for one.
+In general a window is an ``lcs`` element, any whole chunks, ``csa``, and the open slice if the slide does not divide
+the range. ``lcs[0]``, the whole chunk, is its last ``csa``, so b - 2 merges compute the others, when the first window
+needs one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["SBA", "Chunk", "extend_csa"]
 
 
 def extend_csa(combine: Combine, csa: list[Any], slices: Iterable[Any]) -> None:
-    """Go on with the ``csa`` of a chunk over further slices of it. One merge a slice, none for its first.
+    """Extend the ``csa`` of a chunk by further slices. One merge a slice, none for the first.
 
     >>> csa = []
     >>> extend_csa(max, csa, [3, 1]); extend_csa(max, csa, [5])
@@ -54,17 +54,14 @@ class Chunk:
         self.lcs[0] = whole
 
     def complete(self, first: int = 1) -> None:
-        """Compute what is missing of ``lcs``, from index ``first`` on.
-
-        If ``combine`` raises, what was done stays and the next call goes on.
-        """
+        """Compute what is missing of ``lcs``, from index ``first`` on. If ``combine`` raises, the next call resumes."""
         lcs, combine = self.lcs, self.combine
         for j in range(self.done - 1, first - 1, -1):
             lcs[j] = combine(lcs[j], lcs[j + 1])
             self.done = j
 
     def step(self) -> bool:
-        """Make one merge of what is missing; whether more is."""
+        """Compute one missing element; returns whether more are missing."""
         j = self.done - 1
         if j > 0:
             lcs = self.lcs
@@ -73,20 +70,20 @@ class Chunk:
         return j > 1
 
     def finish(self) -> None:
-        """Called when an element of ``lcs`` is needed that is not there."""
+        """Called when a window needs an element of ``lcs`` that is missing."""
         self.complete()
 
 
 class SBA:
     """A count window W[range, slide], for any range ≥ slide and any associative combine.
 
-    ``insert`` tells whether the value completed a window, and then ``query`` gives its result. ``chunk`` is the
-    number b of slices in a chunk, by default all n of a window: with one thread there is nothing to wait for, and so
-    a window is never more than two parts.
+    ``insert`` returns whether the value completed a window, whose result ``query`` returns then. ``chunk`` is the
+    number b of slices in a chunk, by default all n of a window: one thread waits for nothing, and a window is never
+    more than two parts.
 
     Combines per slide, besides the slide - 1 that make a slice of it: insert ≤ 1, query ≤ 1, and one more if the slide
-    does not divide the range (with a chunk of one's own: ≤ ⌊n / b⌋ + 1); the query that is the first to need a chunk's
-    ``lcs`` makes its b - 2 merges. So ≤ 3 amortised if the slide divides the range, and a chunk at worst. Holds at most
+    does not divide the range (with another chunk size: ≤ ⌊n / b⌋ + 1); the query that is the first to need a chunk's
+    ``lcs`` does its b - 2 merges. So ≤ 3 amortised if the slide divides the range, and a chunk at worst. Holds at most
     2n + 2 partials.
 
     >>> import sash
@@ -108,12 +105,12 @@ class SBA:
         self.chunk = self._default_chunk() if chunk is None else chunk
         self._lift = aggregation.lift
         self._combine = aggregation.combine
-        self._open: Any = None  # the begun slice, if any
+        self._open: Any = None  # the open slice, if any
         self._filled = 0  # values in it
         self._saa: list[Any] = []  # the slices of the open chunk
         self._csa: Any = None  # and their sum, if any
-        self._closed: deque[Chunk] = deque()  # chunks that the last window and those after it reach into
-        self._j = -1  # where in the first of them the last window begins
+        self._closed: deque[Chunk] = deque()  # chunks that the last window or a later one reaches into
+        self._j = -1  # where in the first of them the last window starts
         self._until = range  # values until the next window is complete
 
     def _default_chunk(self) -> int:
@@ -129,7 +126,7 @@ class SBA:
         return sum(len(chunk.lcs) for chunk in self._closed) + len(self._saa) + 2
 
     def insert(self, value: Any) -> bool:
-        """Add a value; True if it completed a window, which ``query`` now tells."""
+        """Add a value; returns whether it completed a window, which ``query`` then answers."""
         partial = self._lift(value)
         if self._filled:
             partial = self._combine(self._open, partial)
@@ -155,7 +152,7 @@ class SBA:
         return True
 
     def insert_many(self, values: Iterable[Any]) -> list[Any]:
-        """Add values in order, all or none; the results of the windows that they complete."""
+        """Add values in order, all or none; returns the results of the windows that they complete."""
         values = list(values)
         memo = self._memo(len(values))
         try:
@@ -186,11 +183,11 @@ class SBA:
 
     @property
     def full(self) -> bool:
-        """Whether a window has been complete yet."""
+        """Whether any window has been complete."""
         return self._j >= 0
 
     def total_so_far(self) -> Any:
-        """The partial of all values, as long as no window has been complete. A merge a chunk, and two."""
+        """The partial of all values, as long as no window has been complete. A merge for each chunk, and two."""
         wholes = [chunk.lcs[0] for chunk in self._closed]
         return reduce(self._combine, [*wholes, self._csa if self._saa else None, self._open if self._filled else None])
 
@@ -213,9 +210,9 @@ class SBA:
         csa: list[Any] = []
         extend_csa(self._combine, csa, self._saa)
         assert not csa or alike(self._csa, csa[-1])
-        begin = max(self._j, 0) * self.slide  # values of the first chunk that the last window has left behind
+        passed = max(self._j, 0) * self.slide  # values of the first chunk that the last window has left behind
         held = len(self._closed) * self.chunk * self.slide + len(self._saa) * self.slide + self._filled
-        assert held - begin == (len(self) + self.slide if self._j >= 0 else len(self))
+        assert held - passed == (len(self) + self.slide if self._j >= 0 else len(self))
         for chunk in self._closed:
             assert len(chunk.lcs) == self.chunk
 

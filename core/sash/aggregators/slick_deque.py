@@ -4,7 +4,7 @@ Selective aggregations (a ⊕ b is a or b):
 
     window:  2  6  3  5  3          deque:  6 — 5 — 3     (max: 2 can never win again once 6 is there, 3 once 5 is)
 
-A new partial takes out all at the young end that it wins against; the oldest entry left is the answer. Invertible
+A new partial removes all entries at the young end that it beats; the oldest entry left is the answer. Invertible
 aggregations keep a running answer instead, as subtract-on-evict does. (Shein, Chrysanthis and Labrinidis, 2018.)
 """
 
@@ -26,7 +26,7 @@ class _Selective(StepwiseAggregator):
         super().__init__(aggregation)
         self._deque: deque[tuple[int, Any]] = deque()  # (position, partial)
         self._f = self._e = 0
-        self._beaten: list[tuple[int, Any]] = []  # by the newest partial: what a memo needs to undo its push
+        self._beaten: list[tuple[int, Any]] = []  # by the newest partial: needed to undo its push
 
     def __len__(self) -> int:
         return self._e - self._f
@@ -75,8 +75,8 @@ class _Selective(StepwiseAggregator):
         positions = [position for position, _ in self._deque]
         assert positions == sorted(set(positions))
         assert all(self._f <= position < self._e for position in positions)
-        kept = [partial for _, partial in self._deque]
-        assert all(self._combine(a, b) is a for a, b in pairwise(kept))
+        partials = [partial for _, partial in self._deque]
+        assert all(self._combine(a, b) is a for a, b in pairwise(partials))
 
 
 class SlickDeque(FormAggregator):

@@ -64,10 +64,10 @@ class _Prefixes(FifoAggregator):
 
     def _pop_many(self, count: int) -> None:
         base, left = self._prefixes[count - 1], self._left + count
-        if left >= len(self) - count:  # sums over a past as long as the window: start again, or they grow for ever
-            kept = list(self._prefixes)[count:]
-            renewed = [(self._since(base, prefix), prefix[1] - base[1]) for prefix in kept]
-            self._base, self._prefixes, self._left = (None, 0), deque(renewed), 0
+        if left >= len(self) - count:  # as much has left as the window holds: start again, or the sums grow for ever
+            rest = list(self._prefixes)[count:]
+            prefixes = [(self._since(base, prefix), prefix[1] - base[1]) for prefix in rest]
+            self._base, self._prefixes, self._left = (None, 0), deque(prefixes), 0
         else:
             self._base, self._left = base, left
             for _ in range(count):
@@ -96,7 +96,7 @@ class _Suffixes(TwoStacksLite):
 
 
 class SlideSide(FormAggregator):
-    """Besides the whole window answers any shorter one that ends with it, by :meth:`query_last`.
+    """Answers the whole window and, by :meth:`query_last`, any shorter one that ends with it.
 
     Combines and inversions, invertible: insert 1, query 1, evict 0, or n when the prefixes are renewed. Others: insert
     ≤ 1, query ≤ 1, evict 0, or n - 1 when it flips. Either way 3 amortised per slide and n at worst. A shorter window

@@ -4,8 +4,8 @@
     agg: v0⊕v1⊕v2 | v1⊕v2 | v2       agg: v3 | v3⊕v4 | v3⊕v4⊕v5
     val: v0       | v1    | v2       val: v3 | v4    | v5
 
-A pop from the front needs no inverse: the sum below the top is already there. When the front runs out, `_flip` turns
-the back over onto it.
+A pop from the front needs no inverse: the sum below the top is already there. When the front is empty, `_flip` moves
+the back onto it in reverse.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class TwoStacks(FifoAggregator):
             self._flip(self._back[from_back:])
 
     def _flip(self, back: list[Any]) -> None:
-        """Turn ``back``, which is all that is left of the back, over onto the empty front."""
+        """Move ``back``, which is all that is left of the back, onto the empty front in reverse."""
         vals = [val for val, _ in back]
         self._front = list(zip(reversed(vals), suffix_sums(self._combine, vals), strict=True))
         self._back = []

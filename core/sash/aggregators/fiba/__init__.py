@@ -4,9 +4,9 @@
                            ↑     ↑     ↑
                       insert_at(time, value)                 the nearer to an end, the cheaper
 
-The module `tree` has the tree and draws it; here is the window, which checks what goes into it. Changing the
-tree calls no ``combine``: the next query computes what has become stale. So an insertion or an eviction that
-fails, in ``lift`` or in the comparison of two times, changes nothing, and a query that fails nothing but caches.
+The window here checks and lifts values; the module `tree` holds them. Changing the tree calls no ``combine``: the
+next query computes what has become stale. So a failed insertion or eviction, in ``lift`` or in the comparison of two
+times, changes nothing, and a failed query nothing but caches.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class FiBA:
     - query alone ≤ 2, range_query alone ≤ 4µ(log_µ n + 1).
 
     A window of up to 2µ entries is a single leaf, which a query after a change merges again: n - 1. The next
-    query does what several operations leave undone; together they cost no more. Holds at most
+    query does the work that several operations have left to it; together they cost no more. Holds at most
     n(1 + 1/(µ - 1)) + 4µ(log_µ n + 1) partials.
 
     >>> import sash
@@ -75,12 +75,12 @@ class FiBA:
         return self._tree.right.nodes[0].times[-1] if self._length else None
 
     def items(self) -> Iterator[tuple[Any, Any]]:
-        """(time, partial) of every entry, oldest first. The window must not change meanwhile."""
+        """(time, partial) of every entry, oldest first. The window must not change during the iteration."""
         return entries(self._tree.root, self._tree.top)
 
     @property
     def partials(self) -> int:
-        """How many partials are held, for entries, nodes and sums of the spines. Linear: they are counted."""
+        """How many partials are held, for entries, nodes and sums of the spines. O(n)."""
         tree = self._tree
         sums = sum(map(len, tree.left.sums + tree.right.sums))
         return self._length + count_nodes(tree.root, tree.top) + sums
@@ -114,7 +114,7 @@ class FiBA:
         self._length += 1
 
     def replace_at(self, time: Any, value: Any) -> None:
-        """Replace the value of the entry with just this time. Costs as insert_at; KeyError if there is none.
+        """Replace the value of the entry with this very time. Costs as insert_at; KeyError if there is none.
 
         >>> import sash
         >>> window = sash.aggregators.FiBA(sash.Concat())
@@ -127,7 +127,7 @@ class FiBA:
             raise KeyError(f"there is no entry at {time!r} to replace")
 
     def insert_many_at(self, pairs: Iterable[tuple[Any, Any]]) -> None:
-        """Add values given as (time, value), all or none. The same as one after the other, with less work."""
+        """Add pairs (time, value), all or none: the same as one by one, with less work."""
         lifted = [self._lift_pair(pair) for pair in pairs]
         if not lifted:
             return
@@ -156,8 +156,8 @@ class FiBA:
     def evict_until(self, time: Any) -> int:
         """Remove the entries before ``time``; returns how many they were.
 
-        A window over the event times [start, end) calls ``evict_until(start)``. They are cut off along one
-        path of the tree; only Python's freeing of them takes time in proportion to their number.
+        A window over the event times [start, end) calls ``evict_until(start)``. The entries are cut off along one
+        path of the tree; only freeing their memory takes time in proportion to their number.
         """
         late = self._is_late(time)
         if not self._length or not self.oldest < time:

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Stale(Enum):
-    """An enum, because copies and pickles of its member are the member itself."""
+    """An enum, since copies and pickles of its member are the member itself."""
 
     STALE = "stale"
 
@@ -47,7 +47,7 @@ STALE = Stale.STALE
 
 
 class Node:
-    """A leaf or an inner node; its level tells which."""
+    """A leaf, on level 0, or an inner node."""
 
     __slots__ = ("agg", "items", "size", "times")
 
@@ -98,7 +98,7 @@ def cut(times: list[Any], items: list[Any], level: int, most: int) -> list[Node]
 
 
 def merge_entries(node: Node, level: int, times: list[Any], partials: list[Any], most: int) -> list[Node]:
-    """The nodes that replace ``node`` when entries, sorted by time, are merged into it.
+    """The nodes that replace ``node`` when entries, sorted by time, are added to it.
 
     Each node that gets entries is replaced once. The others are shared with the old tree, which does not change.
     """

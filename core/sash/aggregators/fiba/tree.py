@@ -39,7 +39,7 @@ from sash.aggregators.fiba.spine import LeftSpine, RightSpine, Spine
 
 __all__ = ["FingerTree"]
 
-Path = list[tuple[Node, int]]  # nodes from a spine down to a leaf, each with the position in it that is meant
+Path = list[tuple[Node, int]]  # nodes from a spine down to a leaf, each with a position in it
 
 
 class FingerTree:
@@ -110,7 +110,7 @@ class FingerTree:
         self._grow(spine, path, node)
 
     def replace(self, time: Any, partial: Any) -> bool:
-        """Give the first entry with just this time another partial; False if there is none."""
+        """Replace the partial of the first entry with this very time; False if there is none."""
         spine, level, path, node = self._leaf_of(time)
         at = bisect_left(node.times, time)
         if at == len(node.times) or node.times[at] != time:
@@ -130,7 +130,7 @@ class FingerTree:
         spine.descend(level)
 
     def _leaf_of(self, time: Any) -> tuple[Spine, int, Path, Node]:
-        """The leaf that ``time`` belongs into, and the way to it: spine, level on it, nodes below."""
+        """The leaf that ``time`` belongs to, and the way to it: spine, level on it, nodes below."""
         spine, level = self._covering(time, time)
         node = spine.nodes[level]
         path: Path = []
@@ -154,7 +154,7 @@ class FingerTree:
         return self.right, level
 
     def _grow(self, spine: Spine, path: Path, node: Node) -> None:
-        """Mark the nodes above ``node``, a leaf that has got an entry, and cut those that are too large."""
+        """Mark the nodes above ``node``, a leaf with a new entry, as stale, and cut those that are too large."""
         level = 0
         for parent, at in reversed(path):
             if len(node.items) > self._most:
@@ -210,7 +210,7 @@ class FingerTree:
         return removed
 
     def _path_to(self, time: Any) -> Path:
-        """From the left spine, where it parts from it, to the leaf where the entries before ``time`` end."""
+        """The path from the left spine down to the leaf where the entries before ``time`` end."""
         level = 0
         while level < self.top and self.left.nodes[level + 1].times[1] < time:
             level += 1

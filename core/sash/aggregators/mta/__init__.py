@@ -79,7 +79,7 @@ class Levels:
         raise LookupError(f"page {index >> self.bits} of level {level} has been released")
 
     def make_room(self) -> None:
-        """Make sure that the next append does not fail."""
+        """Ensure that the next append does not fail."""
 
     def append(self, level: int, element: Any) -> None:
         """Add an element at the young end of a level, or of the next one."""
@@ -150,15 +150,15 @@ class MTA(FifoAggregator):
     @staticmethod
     @abstractmethod
     def _count(level: int, end: int) -> int:
-        """How many elements a level has had after ``end`` values."""
+        """How many elements a level has got in all after ``end`` values."""
 
     @abstractmethod
     def _renew(self) -> None:
-        """Compute again what is kept besides the levels."""
+        """Recompute what is kept besides the levels."""
 
     @abstractmethod
     def _extend(self, partials: Sequence[Any], added: list[list[Any]]) -> None:
-        """Take new leaves, with the elements that each level gets."""
+        """Add new leaves, and ``added``, the new elements of each level."""
 
     def _push_many(self, partials: Sequence[Any]) -> None:
         if partials:
@@ -191,16 +191,16 @@ class MTA(FifoAggregator):
     def _leaving(self, policy: Policy) -> int:
         combine, lower, get, end = self._combine, self.aggregation.lower, self._levels.get, self._end
         total = self.query()
-        gone, at, level, rejected = None, self._front, 0, False
+        leaving, at, level, rejected = None, self._front, 0, False
         while level >= 0 and at < end:
             if at >> level >= self._count(level, end):
-                level -= 1  # there is no tree of that height so far to the right
+                level -= 1  # no tree that far right is as high
                 continue
-            longer = combine(gone, get(level, at >> level))
+            longer = combine(leaving, get(level, at >> level))
             if policy(total, lower(longer)):
                 if level:
-                    self._check_monotone(policy, total, gone, level, at)
-                gone, at = longer, at + (1 << level)
+                    self._check_monotone(policy, total, leaving, level, at)
+                leaving, at = longer, at + (1 << level)
                 if not rejected and not at >> level & 1:
                     level += 1
                     continue
@@ -210,9 +210,9 @@ class MTA(FifoAggregator):
                 level -= 1
         return at - self._front
 
-    def _check_monotone(self, policy: Policy, total: Any, gone: Any, level: int, at: int) -> None:
+    def _check_monotone(self, policy: Policy, total: Any, leaving: Any, level: int, at: int) -> None:
         """Raise :class:`PolicyError` if a subtree leaves and half of it would not."""
-        half = self._combine(gone, self._levels.get(level - 1, at >> (level - 1)))
+        half = self._combine(leaving, self._levels.get(level - 1, at >> (level - 1)))
         if not policy(total, self.aggregation.lower(half)):
             before, size = at - self._front, 1 << level
             raise PolicyError(
@@ -221,7 +221,7 @@ class MTA(FifoAggregator):
             )
 
     def _new_elements(self, partials: Sequence[Any]) -> list[list[Any]]:
-        """The elements that each level gets with new leaves: at most one combine a leaf in all."""
+        """The new elements of each level, leaves first: at most one combine a leaf in all."""
         added, end = [list(partials)], self._end + len(partials)
         while (last := self._count(len(added), end)) > (first := self._count(len(added), self._end)):
             level, shift = len(added) - 1, len(added)
@@ -229,8 +229,8 @@ class MTA(FifoAggregator):
             young, known = added[level], self._count(level, self._end)
             children = [self._levels.get(level, i) for i in range(2 * live, known)]
             children += young[max(2 * live - known, 0) : max(2 * last - known, 0)]
-            merged = map(self._combine, children[::2], children[1::2])
-            added.append([None] * (live - first) + list(merged))
+            parents = map(self._combine, children[::2], children[1::2])
+            added.append([None] * (live - first) + list(parents))
         return added
 
     def _append_all(self, added: list[list[Any]]) -> None:

@@ -7,9 +7,9 @@
     result pair    left = 1 ⊕ 2 ⊕ 3 ⊕ 4, right = all the rest: an insert is one combine with right
     stack          left without its first element of each level: 3 ⊕ 4 below, 2 ⊕ 3 ⊕ 4 on top, which is the next left
 
-An eviction pops the stack, and pushes the elements of the head pairs that come to light. When the leftmost tree grows
-or is used up, the result pair and the stack are computed anew, O(log n), once whatever has happened before they are
-needed. (MTA paper, section 4.2, algorithms 3 to 7, and section 5.2.)
+An eviction pops the stack, and pushes the elements of the head pairs that it uncovers. When the leftmost tree grows or
+is used up, the result pair and the stack are recomputed, O(log n), once they are needed. (MTA paper, section 4.2,
+algorithms 3 to 7, and section 5.2.)
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class AMTA(MTA):
         if last == self._top:
             self._known = False  # the second element of the leftmost pair: its tree has grown
         elif last > self._top:
-            self._top += 1  # the leftmost pair has got a parent, and another one its place; the sums are the same
+            self._top += 1  # the leftmost pair has a parent now, and another pair is leftmost; the sums stay
 
     def _parents(self, position: int) -> list[Any]:
-        """The elements of the levels above that a new leaf brings: a pair gets its parent when the next one begins."""
+        """The elements that a new leaf adds to the levels above: a pair gets its parent when the next one starts."""
         tails, combine, front = self._levels.tails, self._combine, self._front
         elements: list[Any] = []
         index, level = position, 0
@@ -121,7 +121,7 @@ class AMTA(MTA):
             self._empty()
 
     def _new_heads(self, front: int, suffix: Any) -> list[Any]:
-        """What is pushed when pairs have left: of each level, the new head pair's second element and all behind it."""
+        """What is pushed when pairs have left: for each level, the new head pair's second element and all after it."""
         get, combine = self._levels.get, self._combine
         heads = []
         for level in range((front & -front).bit_length() - 2, -1, -1):
@@ -139,7 +139,7 @@ class AMTA(MTA):
             self._empty()
 
     def _pop_few(self, count: int) -> None:
-        """Up to log2(n) values one by one: cheaper on average than to compute the stack anew."""
+        """Evict up to log2(n) values one by one: cheaper on average than to recompute the stack."""
         memo = self._front, self._left, list(self._stack)
         try:
             for _ in range(count):

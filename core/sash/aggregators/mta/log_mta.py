@@ -3,7 +3,7 @@
            total                      the root's two children are left[-1] and right[-1]
        L           R
      L   ·       ·   R                L: what is live of the leftmost element of each level, without what has left
-    L  · · ·   · · R                  R: the rightmost element of each level, as far as it has come
+    L  · · ·   · · R                  R: the rightmost element of each level, as far as it has arrived
 
 An insert renews the right edge from leaf to root, an eviction, of one value or of many, the left edge. (MTA paper,
 section 4.1, algorithms 1 and 2.)
@@ -60,7 +60,7 @@ class LogMTA(MTA):
         height = (front ^ position).bit_length()
         right = self._right_edge(height, position, partial, levels.get)
         if height:
-            left = left + [root] * (height - len(left))  # what was the root's is all left of the new value
+            left = left + [root] * (height - len(left))  # what the root covered is all left of the new value
             root = self._combine(left[-1], right[-1])
         else:
             root = partial
@@ -75,7 +75,7 @@ class LogMTA(MTA):
         self._left, self._right, self._root, self._end = left, right, root, position + 1
 
     def _right_edge(self, height: int, position: int, partial: Any, get: Get) -> list[Any]:
-        """What has come of the elements that cover ``position``, up to the root's child."""
+        """What has arrived of the elements that cover ``position``, up to the root's child."""
         edge, combine = [partial] if height else [], self._combine
         for level in range(height - 1):
             index = position >> level
@@ -100,7 +100,7 @@ class LogMTA(MTA):
     def _extend(self, partials: Sequence[Any], added: list[list[Any]]) -> None:
 
         def get(level: int, index: int) -> Any:
-            """An element that is there, or is about to be."""
+            """An element of the levels, or one about to be added."""
             known = self._count(level, self._end)
             return self._levels.get(level, index) if index < known else added[level][index - known]
 
