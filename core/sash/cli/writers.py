@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Any, TextIO
 
 from sash.cli.errors import DataError, UsageError
 from sash.cli.files import Format, arrow, format_of, json_value
@@ -21,14 +21,47 @@ from sash.cli.scratch import new_file, new_folder
 __all__ = ["Writer", "writing"]
 
 
-class Writer(Protocol):
-    """Takes tables of one schema."""
+class Writer:
+    """Takes Arrow tables of one schema. Errors of writing name ``path``, as that of a full disk does not.
+
+    An empty table is held back, since its types may be guesses, and is written only if no other comes.
+    """
+
+    path: Path | None = None
+    _empty: Any = None
+    _has_rows = False
 
     def write(self, table: Any) -> None:
-        """Append the rows of an Arrow table."""
+        """Append the rows of a table."""
+        if not len(table):
+            self._empty = table
+            return
+        self._has_rows = True
+        with self._naming_output():
+            self._write(table)
 
     def close(self) -> None:
         """Finish the output."""
+        with self._naming_output():
+            if not self._has_rows and self._empty is not None:
+                self._write(self._empty)
+            self._close()
+
+    @contextmanager
+    def _naming_output(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if self.path is None:
+                raise
+            why = os.strerror(error.errno).lower() if error.errno else str(error)
+            raise DataError(f"{self.path} cannot be written: {why}") from error
+
+    def _write(self, table: Any) -> None:
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        pass
 
 
 @contextmanager
@@ -47,64 +80,21 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
         raise UsageError(f"{path}: there is no folder {path.parent}")
     with new_folder(path) if folder else new_file(path) as scratch:
         writer = Parts(scratch, kind) if folder else _to_file(scratch, kind)
+        writer.path = path
         try:
-            yield Reporting(writer, path)
+            yield writer
         except BaseException:
-            with suppress(OSError, ValueError):  # what is raised already says why
+            with suppress(DataError, ValueError):  # what is raised already says why
                 writer.close()
             raise
-        Reporting(writer, path).close()
+        writer.close()
 
 
 def _to_file(path: Path, kind: Format) -> Writer:
     return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else TableFile(path, kind)
 
 
-class Reporting:
-    """Names the output in errors of writing it; the error of a full disk does not."""
-
-    def __init__(self, writer: Writer, path: Path) -> None:
-        self._writer, self._path = writer, path
-
-    def write(self, table: Any) -> None:
-        with self._named():
-            self._writer.write(table)
-
-    def close(self) -> None:
-        with self._named():
-            self._writer.close()
-
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            why = os.strerror(error.errno).lower() if error.errno else str(error)
-            raise DataError(f"{self._path} cannot be written: {why}") from error
-
-
-class _Tables:
-    """Holds an empty table back, since its types may be guesses, and writes it only if no other comes."""
-
-    _empty: Any = None
-    _has_rows = False
-
-    def write(self, table: Any) -> None:
-        if not len(table):
-            self._empty = table
-            return
-        self._has_rows = True
-        self._write(table)
-
-    def close(self) -> None:
-        if not self._has_rows and self._empty is not None:
-            self._write(self._empty)
-
-    def _write(self, table: Any) -> None:
-        raise NotImplementedError
-
-
-class TableFile(_Tables):
+class TableFile(Writer):
     """To a Parquet or CSV file. The first table with rows determines the types."""
 
     def __init__(self, path: Path, kind: Format) -> None:
@@ -133,8 +123,7 @@ class TableFile(_Tables):
             )
         return csv.CSVWriter(self._path, schema)
 
-    def close(self) -> None:
-        super().close()
+    def _close(self) -> None:
         if self._file is not None:
             self._file.close()
 
@@ -155,22 +144,22 @@ def _finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-class Lines:
+class Lines(Writer):
     """To a text file or the console, a JSON object a row."""
 
     def __init__(self, file: TextIO, own: bool = False) -> None:
         self._file, self._own = file, own
 
-    def write(self, table: Any) -> None:
+    def _write(self, table: Any) -> None:
         for batch in table.to_batches(1 << 14):
             self._file.writelines(_json(row) + "\n" for row in batch.to_pylist())
 
-    def close(self) -> None:
+    def _close(self) -> None:
         if self._own:
             self._file.close()
 
 
-class Parts(_Tables):
+class Parts(Writer):
     """To a folder, one file a table."""
 
     def __init__(self, folder: Path, kind: Format) -> None:
@@ -185,7 +174,7 @@ class Parts(_Tables):
         self._count += 1
 
 
-class Console:
+class Console(Writer):
     """To the console, in aligned columns as wide as the first rows need."""
 
     SHOWN = 24
@@ -193,7 +182,7 @@ class Console:
     def __init__(self, file: TextIO) -> None:
         self._file, self._widths = file, list[int]()
 
-    def write(self, table: Any) -> None:
+    def _write(self, table: Any) -> None:
         for batch in table.to_batches(1 << 14):
             cells = [[_cell(value) for value in row.values()] for row in batch.to_pylist()]
             if not self._widths and cells:
@@ -206,9 +195,6 @@ class Console:
     def _line(self, cells: list[str]) -> None:
         text = "  ".join(cell.rjust(width) for cell, width in zip(cells, self._widths, strict=True))
         print(text, file=self._file)
-
-    def close(self) -> None:
-        pass
 
 
 def _cell(value: Any) -> str:
