@@ -1,4 +1,4 @@
-"""Slices in blocks, which are written once and deleted once: so that saving costs what is new.
+"""Slices in blocks, which are written once and deleted once, so that saving costs what is new.
 
     slices of a key, by number   |  512 … 1023 | 1024 … 1535 | 1536 …  1600   1601 |
                                  |   block 1   |   block 2   |  final          open |
@@ -11,21 +11,20 @@ serial numbers, which stay when others are forgotten.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.state.columns import constant_or_packed, read_constant, read_slices, slice_parts
-from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope, open_sections
+from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope
 from sash.state.lane_state import BLOCK, LaneState, SliceColumns
-from sash.state.partial_units import in_units
-from sash.state.v1 import upgrade_block
+from sash.state.time_columns import convert_units
 from sash.state.values import loads
 from sash.values.arrays import Array
 
-__all__ = ["BlockId", "Ledger", "read_blocks", "take_blocks"]
+__all__ = ["BlockId", "Contents", "Ledger", "read_blocks", "take_blocks"]
 
 BlockId = tuple[str, int, int]
 """The column that orders the lane, or ""; the serial number of the key; the number of the block."""
@@ -45,12 +44,12 @@ class Ledger(NamedTuple):
 
     @staticmethod
     def of(lane: LaneState, serials: Array) -> Ledger:
-        """The whole blocks of final slices that a lane has."""
+        """The whole blocks of final slices that a lane has. O(keys)."""
         starts = lane.keys.numbered // BLOCK
         return Ledger(serials, starts, np.maximum(starts, (lane.keys.numbered + lane.final) // BLOCK))
 
     def without(self, other: Ledger) -> Iterator[tuple[int, int, int]]:
-        """(place here, serial, block) of the blocks that the other one does not have. O(keys) and what is found."""
+        """(place here, serial, block) of the blocks that the other one does not have. O(keys + such blocks)."""
         place = np.searchsorted(other.serials, self.serials)
         place = np.minimum(place, max(0, len(other.serials) - 1))
         there = other.serials[place] == self.serials if len(other.serials) else np.zeros(len(self.serials), np.bool_)
@@ -71,11 +70,25 @@ class Ledger(NamedTuple):
 
     @staticmethod
     def read(written: Any, serials: Array) -> Ledger:
-        """What :meth:`parts` was written of."""
-        if written is None:
-            return Ledger(serials, np.zeros(len(serials), np.int64), np.zeros(len(serials), np.int64))
-        starts, sizes = (read_constant(part, len(serials)) for part in written)
+        """The ledger of these :meth:`parts`."""
+        starts, sizes = (read_constant(part, len(serials)) for part in ((0, 0) if written is None else written))
         return Ledger(serials, starts, starts + sizes)
+
+
+@dataclass
+class Contents:
+    """What a state holds. Lanes are by the column that orders them, "" for the order of arrival.
+
+    ``keys`` is what is written of a :class:`~sash.frames.key_table.KeyTable`; ``extra`` is what else the operator
+    knows. ``serials`` are numbers of the keys that stay when others are forgotten, rising; ``blocks`` are those that
+    are written already, by lane.
+    """
+
+    extra: dict[str, Any]
+    keys: Any
+    lanes: dict[str, LaneState]
+    serials: Array = field(default_factory=lambda: np.zeros(0, np.int64))
+    blocks: dict[str, Ledger] = field(default_factory=dict)
 
 
 def take_blocks(
@@ -84,21 +97,20 @@ def take_blocks(
     """The slices of a lane that are in no block, and what is written of the blocks that are not known. O(slices)."""
     slices, numbered = lane.slices, lane.keys.numbered
     begins = np.searchsorted(slices.codes, np.arange(len(lane.keys)))
-    inside = np.where(ledger.stops > ledger.starts, ledger.stops * BLOCK - numbered, 0)
+    in_blocks = np.where(ledger.stops > ledger.starts, ledger.stops * BLOCK - numbered, 0)
     rank = np.arange(len(slices)) - begins[slices.codes]
     new = {
-        (order, serial, block): _block(slices, int(begins[at]), int(numbered[at]), (order, serial, block))
+        (order, serial, block): _block_parts(slices, int(begins[at]), int(numbered[at]), (order, serial, block))
         for at, serial, block in ledger.without(known)
     }
-    return (slices.take(rank >= inside[slices.codes]) if inside.any() else slices), new
+    return (slices.take(rank >= in_blocks[slices.codes]) if in_blocks.any() else slices), new
 
 
-def _block(slices: SliceColumns, begin: int, numbered: int, name: BlockId) -> tuple[Any, ...]:
-    """A block; of its slices, some may have left before it is written."""
+def _block_parts(slices: SliceColumns, begin: int, numbered: int, name: BlockId) -> tuple[Any, ...]:
+    """What is written of a block; some of its slices may have left before."""
     number = max(name[2] * BLOCK, numbered)
-    places = slice(begin + number - numbered, begin + (name[2] + 1) * BLOCK - numbered)
-    own = slices.take(places)
-    return (*name[:2], number, slice_parts(own, np.array([len(own)])))
+    slices_of_block = slices.take(slice(begin + number - numbered, begin + (name[2] + 1) * BLOCK - numbered))
+    return (*name[:2], number, slice_parts(slices_of_block, np.array([len(slices_of_block)])))
 
 
 def read_blocks(
@@ -109,11 +121,12 @@ def read_blocks(
     aggregates: Sequence[Aggregation],
     trusted: bool,
 ) -> SliceColumns:
-    """All slices of a lane: those of its blocks, and those that are in none."""
+    """All slices of a lane: those of its blocks, and those that are in none. O(slices)."""
     tables = []
     for at, serial, block in ledger.without(Ledger.none()):
-        own = _read_block(blocks, (order, serial, block), int(lane.keys.numbered[at]), trusted)
-        tables.append(_as_in(replace(own, codes=np.full(len(own), at)), lane.slices, aggregates))
+        slices = _read_block(blocks, (order, serial, block), int(lane.keys.numbered[at]), trusted)
+        slices = replace(slices, codes=np.full(len(slices), at))
+        tables.append(_convert_slices(slices, lane.slices.dtypes, aggregates))
     return SliceColumns.concatenate([*tables, lane.slices]) if tables else lane.slices
 
 
@@ -121,10 +134,10 @@ def _read_block(blocks: Mapping[BlockId, bytes], name: BlockId, numbered: int, t
     """The slices of a block that have not left since."""
     if name not in blocks:
         raise StateError(f"the saved state is incomplete: block {name[2]} of key number {name[1]} is missing")
-    body = loads(open_sections(blocks[name], BLOCK_OF_SLICES, 1)[0], trusted)
-    if open_envelope(blocks[name]).version == 1:
-        body = upgrade_block(body)
-    order, serial, number, parts = body
+    envelope = open_envelope(blocks[name])
+    envelope.require([BLOCK_OF_SLICES])
+    body = loads(envelope.sections[0], trusted)
+    order, serial, number, parts = _upgrade(body) if envelope.version == 1 else body
     slices = read_slices(parts, 1)
     if (order, serial, number // BLOCK, number + len(slices)) != (*name, (name[2] + 1) * BLOCK):
         raise StateError(
@@ -133,10 +146,17 @@ def _read_block(blocks: Mapping[BlockId, bytes], name: BlockId, numbered: int, t
     return slices.take(slice(max(0, numbered - number), None))
 
 
-def _as_in(own: SliceColumns, like: SliceColumns, aggregates: Sequence[Aggregation]) -> SliceColumns:
-    """Slices with timestamps in the units that those of the header have: columns may have changed their type since."""
-    if not own.dtypes or own.dtypes == like.dtypes:
-        return replace(own, dtypes=like.dtypes)
-    types = zip(own.dtypes, like.dtypes, strict=True)
-    columns = zip(aggregates, own.partials, types, strict=True)
-    return replace(own, partials=tuple(in_units(of, column, *pair) for of, column, pair in columns), dtypes=like.dtypes)
+def _upgrade(body: Any) -> Any:
+    """A block of format version 1, as version 2 has it. It does not say what types its partials are of."""
+    order, serial, number, close, last, count, columns = body
+    size = len(close[-1])
+    parts = (size, close, None if last is None else (last,), 1 if count is None else count, columns, (), None)
+    return order, serial, number, parts
+
+
+def _convert_slices(slices: SliceColumns, dtypes: Any, aggregates: Sequence[Aggregation]) -> SliceColumns:
+    """Slices with timestamps in the units of these types: columns may have changed their type since."""
+    if not slices.dtypes or slices.dtypes == dtypes:
+        return replace(slices, dtypes=dtypes)
+    columns = zip(aggregates, slices.partials, slices.dtypes, dtypes, strict=True)
+    return replace(slices, partials=tuple(convert_units(*column) for column in columns), dtypes=dtypes)

@@ -1,7 +1,7 @@
-"""Columns as plain parts in few bytes: numbers in a narrow type, times as small steps.
+"""Columns as plain values in few bytes: numbers in a narrow type, times as small steps.
 
-Reading never makes an array that is much longer than what is written: a column that is one number for all rows says so
-by that number alone, so its length has to come from a column that is written in full.
+Reading never creates an array that is much longer than what was written: a column of equal numbers is written as one
+number, so its length has to come from a column that is written in full.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NARROW = [(np.uint8, 2**8), (np.uint16, 2**16), (np.uint32, 2**32)]
 
 
 def pack(array: Array) -> Any:
-    """An array as it is, or, of whole numbers close to each other, their least and what they are above it. O(n)."""
+    """An array as it is, or, for whole numbers close to each other, their least and the differences from it. O(n)."""
     if array.dtype != np.int64 or len(array) < _FEW:
         return array
     least, most = int(array.min()), int(array.max())
@@ -48,7 +48,7 @@ def pack(array: Array) -> Any:
 
 
 def unpack(written: Any) -> Array:
-    """The array that :func:`pack` was given."""
+    """The reverse of :func:`pack`. O(n)."""
     if isinstance(written, tuple):
         least, above = written
         return np.asarray(above.astype(np.int64) + least)
@@ -58,7 +58,7 @@ def unpack(written: Any) -> Array:
 
 
 def constant_or_packed(array: Array) -> Any:
-    """As :func:`pack`; if all are the same number, that number."""
+    """The number, if all are the same; else as :func:`pack`. O(n)."""
     if len(array) and array.dtype in (np.int64, np.float64):
         bits = array.view(np.int64)
         if len(array) == 1 or (bits == bits[0]).all():
@@ -67,7 +67,7 @@ def constant_or_packed(array: Array) -> Any:
 
 
 def read_constant(written: Any, size: int) -> Array:
-    """The array that :func:`constant_or_packed` was given."""
+    """The reverse of :func:`constant_or_packed`, for an array of ``size``. O(n)."""
     array = np.full(size, written) if isinstance(written, int | float) else unpack(written)
     if len(array) != size:
         raise StateError("the saved state is damaged: a column is not as long as it says")
@@ -75,7 +75,7 @@ def read_constant(written: Any, size: int) -> Array:
 
 
 def _steps(times: Array, begins: Array) -> tuple[Any, ...]:
-    """Times of keys' slices, which lie close together: where each key begins, and small steps."""
+    """Times of keys' slices, which lie close together: the first of each key, and small steps."""
     if times.dtype != np.int64 or len(times) < _FEW:
         return (times,)
     filled = begins[:-1][begins[:-1] < begins[1:]]
@@ -94,40 +94,39 @@ def _read_steps(written: tuple[Any, ...], sizes: Array) -> Array:
         raise StateError("the saved state is damaged: columns of its slices are of different lengths")
     if len(written) == 1:
         return unpack(steps)
-    upto, filled = np.cumsum(steps, dtype=np.int64), sizes[sizes > 0]
-    return np.asarray(upto + np.repeat(unpack(written[0]) - upto[np.cumsum(filled) - filled], filled))
+    total, filled = np.cumsum(steps, dtype=np.int64), sizes[sizes > 0]
+    return np.asarray(total + np.repeat(unpack(written[0]) - total[np.cumsum(filled) - filled], filled))
 
 
 # partials
 
 
 def column_parts(column: PartialColumn) -> tuple[Any, ...]:
-    """A column of partials."""
-    every = bool(column.arrays) and bool(column.valid.all())
-    bits = None if every else np.packbits(column.valid).tobytes()
+    """A column of partials as plain values. O(n)."""
+    all_valid = bool(column.arrays) and bool(column.valid.all())
+    bits = None if all_valid else np.packbits(column.valid).tobytes()
     return len(column), bits, column.shape, [pack(array) for array in column.arrays], column.objects
 
 
 def read_column(written: tuple[Any, ...]) -> PartialColumn:
-    """The column that :func:`column_parts` was given."""
-    size, bits, shape, arrays, held = written
+    """The reverse of :func:`column_parts`. O(n)."""
+    size, bits, shape, arrays, objects = written
     arrays = tuple(map(unpack, arrays))
-    full = [*map(len, arrays), *([] if held is None else [len(held)])]
-    if any(length != size for length in full) or (bits is None and not full):
+    lengths = [*map(len, arrays), *([] if objects is None else [len(objects)])]
+    fits = bool(lengths) if bits is None else len(bits) == (size + 7) // 8
+    if not fits or any(length != size for length in lengths):
         raise StateError("the saved state is damaged: a column is not as long as it says")
-    if bits is not None and len(bits) != (size + 7) // 8:
-        raise StateError("the saved state is damaged: a column is not as long as it says")
-    there = np.ones(size, np.bool_)
+    valid = np.ones(size, np.bool_)
     if bits is not None:
-        there = np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
-    return PartialColumn(there, shape, arrays, held)
+        valid = np.unpackbits(np.frombuffer(bits, np.uint8), count=size).astype(np.bool_)
+    return PartialColumn(valid, shape, arrays, objects)
 
 
 # tuples and slices
 
 
 def tuple_parts(tuples: TupleColumns) -> Any:
-    """Tuples that wait or are kept; None if there are none."""
+    """Tuples as plain values; None if there are none. O(n)."""
     if not len(tuples):
         return None
     columns = {name: (pack(data_of(column)), mask_of(column)) for name, column in tuples.columns.items()}
@@ -135,7 +134,7 @@ def tuple_parts(tuples: TupleColumns) -> Any:
 
 
 def read_tuples(written: Any) -> TupleColumns:
-    """The tuples that :func:`tuple_parts` was given."""
+    """The reverse of :func:`tuple_parts`. O(n)."""
     if written is None:
         return TupleColumns.none()
     codes, times = unpack(written[0]), unpack(written[1])
@@ -146,13 +145,13 @@ def read_tuples(written: Any) -> TupleColumns:
 
 
 def slice_parts(slices: SliceColumns, sizes: Array) -> tuple[Any, ...]:
-    """Slices; ``sizes`` is how many each key has."""
+    """Slices as plain values; ``sizes`` is how many each key has. O(n)."""
     first, last = slices.first, slices.last
-    whole = first.dtype == last.dtype == np.int64
+    are_whole = first.dtype == last.dtype == np.int64
     return (
         constant_or_packed(sizes),
         _steps(first, np.concatenate([[0], np.cumsum(sizes)])),
-        constant_or_packed(last - first) if whole else None if np.array_equal(first, last) else (last,),
+        constant_or_packed(last - first) if are_whole else None if np.array_equal(first, last) else (last,),
         constant_or_packed(slices.count),
         [column_parts(column) for column in slices.partials],
         slices.dtypes,
@@ -161,7 +160,7 @@ def slice_parts(slices: SliceColumns, sizes: Array) -> tuple[Any, ...]:
 
 
 def read_slices(written: tuple[Any, ...], keys: int) -> SliceColumns:
-    """The slices that :func:`slice_parts` was given, of so many keys."""
+    """The reverse of :func:`slice_parts`, for slices of so many keys. O(n)."""
     sizes, steps, last, count, partials, dtypes, kept = written
     sizes = read_constant(sizes, keys)
     first = _read_steps(steps, sizes)

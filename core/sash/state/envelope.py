@@ -1,9 +1,10 @@
-"""Sections of bytes in an envelope that says what they are, and whether they are whole."""
+"""Sections of bytes in an envelope, which states what they are and detects damage."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple
 from zlib import crc32
 
@@ -17,6 +18,7 @@ __all__ = [
     "open_envelope",
     "open_sections",
     "seal",
+    "state_errors",
 ]
 
 VERSION = 2
@@ -31,6 +33,17 @@ class StateError(ValueError):
     """Bytes that are not a state of this query: damaged, cut off, of something else, or of a newer version."""
 
 
+@contextmanager
+def state_errors() -> Iterator[None]:
+    """Raise whatever damaged values lead to as a :class:`StateError`."""
+    try:
+        yield
+    except StateError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StateError(f"the saved state cannot be read: {error}") from error
+
+
 class Envelope(NamedTuple):
     """What is inside, and by which version of the format it was written."""
 
@@ -38,9 +51,16 @@ class Envelope(NamedTuple):
     kind: int
     sections: list[bytes]
 
+    def require(self, kinds: Collection[int], least: int = 1) -> None:
+        """Refuse an envelope of another kind, or with fewer sections."""
+        if self.kind not in kinds or len(self.sections) < least or self.version < 1:
+            raise StateError(
+                "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
+            )
+
 
 def seal(kind: int, sections: Sequence[bytes]) -> bytes:
-    """A preamble and sections, each with its length before and, behind, the checksum of all bytes so far."""
+    """A preamble and sections, each between its length and the checksum of all bytes so far. O(bytes)."""
     out = [_PREAMBLE.pack(b"SASH", VERSION, kind, 0, len(sections))]
     check = crc32(out[0])
     for section in sections:
@@ -51,7 +71,7 @@ def seal(kind: int, sections: Sequence[bytes]) -> bytes:
 
 
 def open_envelope(blob: bytes) -> Envelope:
-    """What :func:`seal` was given; a :class:`StateError` if it is damaged."""
+    """The reverse of :func:`seal`. Raises :class:`StateError` for other or damaged bytes. O(bytes)."""
     if not isinstance(blob, bytes | bytearray | memoryview):
         raise StateError(f"a saved state is bytes; got {type(blob).__name__}")
     blob = bytes(blob)
@@ -83,11 +103,8 @@ def open_envelope(blob: bytes) -> Envelope:
     return Envelope(version, kind, sections)
 
 
-def open_sections(blob: bytes, kind: int, least: int) -> list[bytes]:
-    """The sections of an envelope of this kind, at least so many."""
+def open_sections(blob: bytes, kind: int, least: int = 1) -> list[bytes]:
+    """The sections, at least so many, of an envelope of this kind."""
     envelope = open_envelope(blob)
-    if envelope.kind != kind or len(envelope.sections) < least or envelope.version < 1:
-        raise StateError(
-            "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
-        )
+    envelope.require([kind], least)
     return envelope.sections

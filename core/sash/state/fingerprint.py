@@ -1,7 +1,7 @@
-"""What of a query a saved state depends on: whether the state of one can go on in another.
+"""What of a query a saved state depends on: whether the state of one query can go on under another.
 
 A fingerprint is small: names, and eight bytes of hash for what each stands for. Functions count by their names only, so
-that a query still fits its state after a function was mended; that it means the same is for its author to know.
+that a query still fits its state after a function was fixed; whether it means the same is up to its author.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Fingerprint:
     lanes: dict[str, Any]
     values: tuple[str, ...]
     time_units: dict[str, str] = field(default_factory=dict)
-    """What the numbers of a lane's column are, if that is said: written only then, as older versions do not know it."""
+    """The ``time_unit`` of lanes that have one; written only if some do, since older versions do not know it."""
 
     def to_bytes(self) -> bytes:
-        """O(number of aggregates and windows)."""
+        """The bytes of the fingerprint. O(aggregates and windows)."""
         content = (self.aggregates, self.windows, self.lanes, self.values)
         return dumps((*content, self.time_units) if self.time_units else content)
 
     @staticmethod
     def from_bytes(data: bytes) -> Fingerprint:
-        """The reverse of :meth:`to_bytes`; a ValueError if it was not written by it."""
+        """The reverse of :meth:`to_bytes`. Raises ValueError for other bytes."""
         content = loads(data)
         kinds = (dict, dict, dict, tuple, dict)
         if not isinstance(content, tuple) or tuple(map(type, content)) not in (kinds, kinds[:4]):
@@ -50,7 +50,7 @@ class Fingerprint:
 
 
 def fingerprint(query: Query) -> bytes:
-    """The fingerprint of a query.
+    """The fingerprint of a query. O(aggregates and windows).
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts")
@@ -87,15 +87,12 @@ def compatible(old: bytes, new: bytes) -> str | None:
         return f"the aggregates are in another order; in the saved state it is {', '.join(was.aggregates)}"
     for window in was.windows.keys() & now.windows.keys():
         if was.windows[window] != now.windows[window]:
-            named = "the window" if window is None else f"window {window!r}"
-            order = (
-                " is ordered by another column"
-                if was.windows[window][0] != now.windows[window][0]
-                else " is another one"
-            )
-            return f"{named}{order} than in the saved state: under another name it would begin anew"
+            name = "the window" if window is None else f"window {window!r}"
+            same_order = was.windows[window][0] == now.windows[window][0]
+            change = "is another one" if same_order else "is ordered by another column"
+            return f"{name} {change} than in the saved state: under another name it would begin anew"
     for lane in was.lanes.keys() & now.lanes.keys():
-        units = [of.time_units.get(lane) for of in (was, now)]
+        units = [query.time_units.get(lane) for query in (was, now)]
         if units[0] != units[1]:
             return f"time_unit is {units[1]!r}, in the saved state it is {units[0]!r}"
         if now.lanes[lane] > was.lanes[lane]:
@@ -106,32 +103,32 @@ def compatible(old: bytes, new: bytes) -> str | None:
 
 
 def _hash(value: Any) -> bytes:
-    return blake2b(repr(_described(value)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return blake2b(repr(_describe(value)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _described(value: Any) -> Any:
-    """What is the same in every process: types and functions by name, all else by its parts."""
+def _describe(value: Any) -> Any:
+    """A description that is the same in every process: types and functions by name, all else by its parts."""
     if isinstance(value, Aggregation):
-        return (_name(type(value)), value.columns, _described(value._arguments()))
+        return (_name(type(value)), value.columns, _describe(value._arguments()))
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, partial):
-        return ("partial", _described(value.func), _described(value.args), _described(value.keywords))
+        return ("partial", _describe(value.func), _describe(value.args), _describe(value.keywords))
     if callable(value) and hasattr(value, "__qualname__"):
         return _name(value)
     if isinstance(value, Mapping):
-        return tuple((str(name), _described(part)) for name, part in value.items())
+        return tuple((str(name), _describe(part)) for name, part in value.items())
     if isinstance(value, list | tuple):
-        return tuple(map(_described, value))
+        return tuple(map(_describe, value))
     if is_dataclass(value):
-        compared = {each.name: getattr(value, each.name) for each in fields(value) if each.compare}
-        return (_name(type(value)), _described(compared))
+        compared = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}
+        return (_name(type(value)), _describe(compared))
     if type(value).__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
-        return (_name(type(value)), _described(dict(sorted(getattr(value, "__dict__", {}).items()))))
+        return (_name(type(value)), _describe(dict(sorted(getattr(value, "__dict__", {}).items()))))
     return repr(value)
 
 
 def _name(thing: Any) -> str:
-    """Of what is Sash's own not the module, which may change."""
+    """The name of a type or function, without the module if it is Sash's own, which may change."""
     module = str(thing.__module__)
     return str(thing.__qualname__) if module.startswith("sash.") else f"{module}.{thing.__qualname__}"

@@ -1,4 +1,4 @@
-"""The state of a lane key by key, as the row engine has it, to and from columns."""
+"""The state of a lane key by key, as the row engine has it, and its conversion to and from columns."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from sash.state.lane_state import (
     WindowColumns,
     WindowState,
 )
-from sash.state.partial_units import in_units
-from sash.state.time_columns import exact_column, time_column, time_list
+from sash.state.time_columns import convert_units, exact_column, time_column, time_list
 from sash.values.arrays import Array, in_micros, to_list
 from sash.values.columns import PartialColumn
 
@@ -85,11 +84,11 @@ def gather(
 
 
 def scatter(lane: LaneState, aggregates: Sequence[Aggregation], values: Sequence[str]) -> list[KeyState]:
-    """The states of a lane's keys. What is counted for all of them together is the first one's."""
+    """The states of a lane's keys. The first gets the counts of all of them together. O(slices and tuples)."""
     keys, slices = lane.keys, lane.slices
     times = zip(*map(time_list, (keys.watermark, keys.newest, keys.direct_until)), strict=True)
     numbers = (keys.accepted, lane.final, keys.numbered, keys.late_dropped, keys.results)
-    rows = _slice_states(slices, aggregates, values)
+    slice_states = _slice_states(slices, aggregates, values)
     bounds = np.searchsorted(slices.codes, np.arange(len(keys) + 1)).tolist()
     pending = _tuple_lists(lane.pending, values, len(keys))
     windows = {name: _window_states(columns, len(keys)) for name, columns in lane.windows.items()}
@@ -97,15 +96,24 @@ def scatter(lane: LaneState, aggregates: Sequence[Aggregation], values: Sequence
     for key, ((watermark, newest, direct_until), *counts) in enumerate(
         zip(times, *(column.tolist() for column in numbers), strict=True)
     ):
-        accepted, final, numbered, dropped, results = counts
-        own = {name: of_keys[key] for name, of_keys in windows.items()}
-        mine = rows[bounds[key] : bounds[key + 1]]
-        first = (lane.late_corrected, results, lane.merges) if key == 0 else (0, results, 0)
+        accepted, final, numbered, late_dropped, results = counts
         states.append(
             KeyState(
-                watermark, newest, accepted, mine, pending[key], own, direct_until, final, numbered, dropped, *first
+                watermark,
+                newest,
+                accepted,
+                slice_states[bounds[key] : bounds[key + 1]],
+                pending[key],
+                {name: of_keys[key] for name, of_keys in windows.items()},
+                direct_until,
+                final,
+                numbered,
+                late_dropped,
+                results=results,
             )
         )
+    if states:
+        states[0].late_corrected, states[0].merges = lane.late_corrected, lane.merges
     return states
 
 
@@ -128,7 +136,7 @@ def _slice_columns(states: Sequence[KeyState], aggregates: int, values: Sequence
 
 def _slice_states(slices: SliceColumns, aggregates: Sequence[Aggregation], values: Sequence[str]) -> list[SliceState]:
     columns = [
-        in_units(aggregation, column, dtypes, dtypes and ["O"] * len(dtypes)).to_list()
+        convert_units(aggregation, column, dtypes, dtypes and ["O"] * len(dtypes)).to_list()
         for aggregation, column, dtypes in zip(aggregates, slices.partials, slices.dtypes, strict=True)
     ]
     partials = zip(*columns, strict=True) if columns else [()] * len(slices)
@@ -143,19 +151,19 @@ def _tuple_columns(lists: Sequence[Sequence[Tuple]], values: Sequence[str]) -> T
     tuples = list(chain.from_iterable(lists))
     if not tuples:
         return TupleColumns.none(values)
-    codes = np.repeat(np.arange(len(lists)), [len(own) for own in lists])
+    codes = np.repeat(np.arange(len(lists)), list(map(len, lists)))
     columns = {name: exact_column([row[i] for _, row in tuples]) for i, name in enumerate(values)}
     return TupleColumns(codes, time_column([time for time, _ in tuples]), columns)
 
 
 def _tuple_lists(tuples: TupleColumns, values: Sequence[str], size: int) -> list[list[Tuple]]:
-    """The tuples of each of so many keys or slices."""
+    """The tuples of each of ``size`` keys or slices."""
     tuples = tuples.take(np.argsort(tuples.codes, kind="stable"))
     columns = [to_list(in_micros(tuples.columns[name])) for name in values] if len(tuples) else []
     rows = zip(*columns, strict=True) if columns else [()] * len(tuples)
-    whole = list(zip(time_list(tuples.times), rows, strict=True))
+    in_order = list(zip(time_list(tuples.times), rows, strict=True))
     bounds = np.searchsorted(tuples.codes, np.arange(size + 1)).tolist()
-    return [whole[begin:end] for begin, end in pairwise(bounds)]
+    return [in_order[begin:end] for begin, end in pairwise(bounds)]
 
 
 def _window_columns(windows: Sequence[WindowState]) -> WindowColumns:
@@ -177,19 +185,17 @@ def _window_columns(windows: Sequence[WindowState]) -> WindowColumns:
 def _window_states(columns: WindowColumns, keys: int) -> list[WindowState]:
     since = [None] * keys if columns.since is None else time_list(columns.since)
     count = [0] * keys if columns.since_count is None else columns.since_count.tolist()
-    edges = _lists(columns.edges, keys)
+    edges = [[edge for (edge,) in entries] for entries in _entries(columns.edges, keys)]
     revisions = [
-        {(start, end): number for start, end, number in own} for own in _lists(columns.revisions, keys, several=True)
+        {(start, end): number for start, end, number in entries} for entries in _entries(columns.revisions, keys)
     ]
     return list(map(WindowState, since, count, edges, revisions))
 
 
-def _lists(flat: Any, keys: int, several: bool = False) -> list[list[Any]]:
-    """The entries of each key, of which columns have how many there are before all of them."""
+def _entries(flat: Any, keys: int) -> list[list[tuple[Any, ...]]]:
+    """The entries of each key, from how many each has and the columns of all of them."""
     if flat is None:
         return [[] for _ in range(keys)]
     sizes, *columns = flat
-    lists = [time_list(column) for column in columns]
-    entries = list(zip(*lists, strict=True)) if several else lists[0]
-    bounds = [0, *accumulate(sizes.tolist())]
-    return [entries[begin:end] for begin, end in pairwise(bounds)]
+    entries = list(zip(*map(time_list, columns), strict=True))
+    return [entries[begin:end] for begin, end in pairwise([0, *accumulate(sizes.tolist())])]

@@ -1,7 +1,7 @@
-"""The state of a lane, for all of its keys and of neither engine: what is saved, and how one engine takes over.
+"""The state of a lane for all of its keys, whichever engine runs it: what is saved, and what one engine takes over.
 
 Everything is a column: arrays over the keys, over the slices of all keys, over the tuples that are kept. What can be
-computed from it, ``csa``, ``lcs``, trees, the next edge, is not part of it.
+computed from it (``csa``, ``lcs``, trees, the next edge) is not part of it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.state.time_columns import join_times, time_bounds
+from sash.state.time_columns import TIME_BOUNDS, join_times
 from sash.values.arrays import Array, concatenate, objects
 from sash.values.columns import PartialColumn
 
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 BLOCK = 512
-"""How many slices a block has."""
+"""The number of slices in a block."""
 
 Tuple = tuple[Any, tuple[Any, ...]]
 """A tuple that is kept: its time, and its values in the order of ``Query.values``."""
@@ -52,9 +52,9 @@ def next_block(numbered: Any, held: Any) -> Any:
 class WindowState:
     """What a window knows of one key besides the slices.
 
-    It gives windows only that begin behind the time ``since`` (None: all) and not before position ``since_count``: it
-    was added while the stream ran. ``edges`` are those that tuples brought; ``revisions`` how often windows that are
-    not yet beyond correction were emitted again, by (start, end).
+    A window that was added while the stream ran emits only what begins behind the time ``since`` (None: all) and not
+    before position ``since_count``. ``edges`` are those that tuples brought; ``revisions`` is how often results that
+    can still be corrected were emitted again, by (start, end).
     """
 
     since: Any = None
@@ -63,15 +63,15 @@ class WindowState:
     revisions: dict[tuple[Any, Any], int] = field(default_factory=dict)
 
     def copy(self) -> WindowState:
-        """Another one, equal and independent."""
+        """An equal, independent one."""
         return WindowState(self.since, self.since_count, list(self.edges), dict(self.revisions))
 
 
 @dataclass
 class WindowColumns:
-    """:class:`WindowState` of all keys; None where no key has any.
+    """The :class:`WindowState` of all keys; None where no key has any.
 
-    ``edges`` are (how many each key has, their times), ``revisions`` (how many, starts, ends, revisions).
+    ``edges`` are (how many each key has, their times), ``revisions`` (how many each has, starts, ends, revisions).
     """
 
     since: Array | None = None
@@ -79,15 +79,23 @@ class WindowColumns:
     edges: tuple[Array, Array] | None = None
     revisions: tuple[Array, Array, Array, Array] | None = None
 
+    @staticmethod
+    def of_edge(since: Array | None, since_count: Array | None, edge: Array | None) -> WindowColumns:
+        """Where each key has one edge at most, the lowest time if it has none. O(keys)."""
+        if edge is None:
+            return WindowColumns(since, since_count)
+        there = edge != TIME_BOUNDS[edge.dtype][0]
+        return WindowColumns(since, since_count, (there.astype(np.int64), edge[there]))
+
 
 @dataclass
 class KeyColumns:
     """What a lane knows of each key.
 
-    - ``watermark``, if any, and ``newest``, the largest time accepted so far;
-    - ``direct_until``: tuples up to this time go straight into their slice, although later ones wait: when they began
-      to wait, slices without tuples were there;
-    - ``accepted``: how many tuples were; those that wait are among them;
+    - ``watermark``, if any, and ``newest``, the latest time accepted so far;
+    - ``direct_until``: tuples up to this time go straight into their slice although later ones wait, because slices
+      without tuples existed when tuples began to wait;
+    - ``accepted``: the number of tuples accepted, those that wait included;
     - ``numbered``: the number of the first slice. Numbers only grow: slices that were merged take new ones
       (:func:`next_block`).
     """
@@ -117,6 +125,7 @@ class TupleColumns:
 
     @staticmethod
     def none(names: Sequence[str] = ()) -> TupleColumns:
+        """No tuples."""
         return TupleColumns(_NONE, _NONE, {name: objects([]) for name in names})
 
     def take(self, which: Any) -> TupleColumns:
@@ -124,7 +133,7 @@ class TupleColumns:
         return TupleColumns(self.codes[which], self.times[which], columns)
 
     def select(self, names: Sequence[str]) -> TupleColumns:
-        """With these columns, of nulls where there was none."""
+        """The tuples with these columns, of nulls where there was none."""
         nulls = objects([None] * len(self))
         return replace(self, columns={name: self.columns.get(name, nulls) for name in names})
 
@@ -161,12 +170,12 @@ class SliceColumns:
     def take(self, which: Array | slice) -> SliceColumns:
         """The slices of a range, or where a mask is True."""
         codes, first, last, count = (column[which] for column in (self.codes, self.first, self.last, self.count))
-        kept = self._kept(which) if len(self.kept) else self.kept
+        kept = self._take_kept(which) if len(self.kept) else self.kept
         partials = tuple(column[which] for column in self.partials)
         return SliceColumns(codes, first, last, count, partials, self.dtypes, kept)
 
-    def _kept(self, which: Array | slice) -> TupleColumns:
-        """The tuples that some of the slices keep."""
+    def _take_kept(self, which: Array | slice) -> TupleColumns:
+        """The tuples that some of the slices keep, numbered by the places of these."""
         if isinstance(which, slice):
             begin, end, _ = which.indices(len(self))
             kept = self.kept.take(slice(*np.searchsorted(self.kept.codes, [begin, end]).tolist()))
@@ -179,22 +188,15 @@ class SliceColumns:
         """Slices of several tables, of the same aggregates and types, by key; those of a key in the tables' order."""
         codes = np.concatenate([table.codes for table in tables])
         order = np.argsort(codes, kind="stable")
-        first, last, count = (
-            join_times([getattr(table, name) for table in tables])[order] for name in ("first", "last", "count")
-        )
+        names = ("first", "last", "count")
+        first, last, count = (join_times([getattr(table, name) for table in tables])[order] for name in names)
         partials = zip(*(table.partials for table in tables), strict=True)
-        return SliceColumns(
-            codes[order],
-            first,
-            last,
-            count,
-            tuple(PartialColumn.concatenate(columns)[order] for columns in partials),
-            tables[-1].dtypes,
-            _join_kept(tables, order),
-        )
+        columns = tuple(PartialColumn.concatenate(column)[order] for column in partials)
+        return SliceColumns(codes[order], first, last, count, columns, tables[-1].dtypes, _join_kept(tables, order))
 
 
 def _join_kept(tables: Sequence[SliceColumns], order: Array) -> TupleColumns:
+    """The tuples that slices of several tables keep, once these are in ``order``."""
     begins = np.cumsum([0, *map(len, tables)])
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -211,9 +213,9 @@ def _join_kept(tables: Sequence[SliceColumns], order: Array) -> TupleColumns:
 class LaneState:
     """The state of one lane.
 
-    ``pending`` are the tuples that wait, those of a key in the order of arrival, for the watermark to reach their time;
-    ``final`` is how many slices at the start of each key's can change no more, ``advanced`` the watermark that all
-    keys were told of, those to come too. ``buffered``: tuples have to wait.
+    ``pending`` are the tuples that wait for the watermark to reach their time, those of a key in the order of arrival;
+    ``final`` is how many slices of each key, from its first, can change no more; ``advanced`` the watermark that all
+    keys have reached, those to come included. ``buffered``: tuples have to wait.
     """
 
     keys: KeyColumns
@@ -228,19 +230,19 @@ class LaneState:
 
     @property
     def by_columns(self) -> bool:
-        """Whether it is a state of the columnar engine, which knows the types of the columns that it has read."""
+        """Whether the columnar engine saved it, which knows the types of the columns that it has read."""
         return any(types is not None for types in self.slices.dtypes)
 
     def let_wait(self, buffered: bool) -> None:
-        """Go on under windows for which tuples wait, or do not: those before the newest never do if they never did."""
+        """Have tuples wait from now on, or no longer; those up to the newest so far do not begin to. O(1)."""
         if buffered and not self.buffered:
             self.keys = replace(self.keys, direct_until=self.keys.newest)
         self.buffered = buffered
 
     def fit(self, windows: Sequence[str | None], values: Sequence[str]) -> None:
-        """Have these windows, and these columns in tuples. A window that is new begins behind the newest tuple."""
+        """Have these windows, and these columns in tuples. A new window begins behind the newest tuple. O(keys)."""
         keys = self.keys
-        low, _ = time_bounds(keys.newest.dtype)
+        low, _ = TIME_BOUNDS[keys.newest.dtype]
         new = WindowColumns(keys.newest, np.where(keys.newest == low, 0, keys.accepted).astype(np.int64))
         self.windows = {name: self.windows.get(name, new) for name in windows}
         self.pending = self.pending.select(values)
@@ -251,16 +253,12 @@ class LaneState:
         keys, slices = len(self.keys), self.slices
         lengths = [len(getattr(self.keys, column.name)) for column in fields(self.keys)]
         for window in self.windows.values():
-            columns = (
-                window.since,
-                window.since_count,
-                *(part[0] for part in (window.edges, window.revisions) if part),
-            )
-            lengths += [len(column) for column in columns if column is not None]
+            sizes = [part[0] for part in (window.edges, window.revisions) if part]
+            lengths += [len(column) for column in (window.since, window.since_count, *sizes) if column is not None]
         if set(lengths) != {keys}:
             raise ValueError("columns of its keys are of different lengths")
-        of_slices: list[Any] = [slices, slices.first, slices.last, slices.count, *slices.partials]
-        if len(set(map(len, of_slices))) > 1:
+        slice_columns: list[Any] = [slices, slices.first, slices.last, slices.count, *slices.partials]
+        if len(set(map(len, slice_columns))) > 1:
             raise ValueError("columns of its slices are of different lengths")
         for tuples, size in ((self.pending, keys), (slices.kept, len(slices)), (slices, keys)):
             if len(tuples) and not 0 <= tuples.codes.min() <= tuples.codes.max() < size:

@@ -1,20 +1,20 @@
 """Writes and reads the state of an operator as bytes: the only place that does, for any number of keys and lanes.
 
-A header has all that is not in blocks (:mod:`sash.state.blocks`); a whole snapshot is a header of which nothing is.
-docs/state.md is the format, byte by byte. States of version 1 are read too (:mod:`sash.state.v1`).
+A header has all that is not in blocks (:mod:`sash.state.blocks`); a whole snapshot is a header without blocks.
+docs/state.md describes the format byte by byte. States of version 1 are read too (:mod:`sash.state.v1`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sash.query import Query
 from sash.state import v1
-from sash.state.blocks import BlockId, Ledger, read_blocks, take_blocks
+from sash.state.blocks import BlockId, Contents, Ledger, read_blocks, take_blocks
 from sash.state.columns import (
     constant_or_packed,
     pack,
@@ -25,7 +25,7 @@ from sash.state.columns import (
     tuple_parts,
     unpack,
 )
-from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_envelope, seal
+from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_envelope, seal, state_errors
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
 from sash.state.values import dumps, loads
@@ -35,27 +35,11 @@ __all__ = ["Changes", "Contents", "check", "read", "read_parts", "write", "write
 
 
 class Changes(NamedTuple):
-    """What to write of a state and what to delete since it was last saved: the header is always new."""
+    """What to write and delete of a state since it was last saved; the header is always new."""
 
     header: bytes
     written: dict[BlockId, bytes]
     deleted: list[BlockId]
-
-
-@dataclass
-class Contents:
-    """What a state holds. Lanes are by the column that orders them, "" for the order of arrival.
-
-    ``keys`` is what is written of a :class:`~sash.frames.key_table.KeyTable`; ``extra`` is what else the operator
-    knows. ``serials`` are numbers of the keys that stay when others are forgotten, rising; ``blocks`` are those that
-    are written already, by lane.
-    """
-
-    extra: dict[str, Any]
-    keys: Any
-    lanes: dict[str, LaneState]
-    serials: Array = field(default_factory=lambda: np.zeros(0, np.int64))
-    blocks: dict[str, Ledger] = field(default_factory=dict)
 
 
 def write(query: Query, contents: Contents, trusted: bool = False) -> bytes:
@@ -72,7 +56,7 @@ def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tupl
 
     A key that has no serial number yet gets one. What is written is O(new slices + keys), not O(state).
     """
-    known, serials = contents.blocks, _more_serials(contents)
+    known, serials = contents.blocks, _extend_serials(contents)
     ledgers, lanes = {}, []
     written: dict[BlockId, bytes] = {}
     deleted: list[BlockId] = []
@@ -81,21 +65,21 @@ def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tupl
         rest, new = take_blocks(lane, order, ledger, known.get(order, Ledger.none()))
         lanes.append((order, *_lane_parts(lane, rest), ledger.parts()))
         written |= {name: seal(BLOCK_OF_SLICES, [dumps(body, trusted)]) for name, body in new.items()}
-    for order, old in known.items():
-        gone = old.without(ledgers.get(order, Ledger.none()))
+    for order, ledger in known.items():
+        gone = ledger.without(ledgers.get(order, Ledger.none()))
         deleted += [(order, serial, block) for _, serial, block in gone]
     header = _seal(HEADER, query, contents, [serials, *lanes], trusted)
     return Changes(header, written, deleted), serials, ledgers
 
 
-def _more_serials(contents: Contents) -> Array:
+def _extend_serials(contents: Contents) -> Array:
     serials, keys = contents.serials, contents.keys[0]
-    behind = serials[-1] + 1 if len(serials) else 0
-    return np.concatenate([serials, np.arange(behind, behind + keys - len(serials))])
+    next_serial = serials[-1] + 1 if len(serials) else 0
+    return np.concatenate([serials, np.arange(next_serial, next_serial + keys - len(serials))])
 
 
-def _seal(kind: int, query: Query, contents: Contents, more: list[Any], trusted: bool) -> bytes:
-    sections = [contents.extra, contents.keys, *more]
+def _seal(kind: int, query: Query, contents: Contents, lanes: list[Any], trusted: bool) -> bytes:
+    sections = [contents.extra, contents.keys, *lanes]
     return seal(kind, [fingerprint(query), *(dumps(section, trusted) for section in sections)])
 
 
@@ -109,7 +93,7 @@ def read(query: Query, blob: bytes, trusted: bool = False) -> Contents:
 
 
 def read_parts(query: Query, header: bytes, blocks: Mapping[BlockId, bytes], trusted: bool = False) -> Contents:
-    """The same of a header and the blocks that belong to it."""
+    """The contents of a header and the blocks that belong to it. O(state)."""
     return _read(query, header, (HEADER, v1.KEYED_HEADER), blocks, trusted)
 
 
@@ -119,43 +103,40 @@ def check(query: Query, header: bytes) -> None:
 
 
 def _open(query: Query, blob: bytes, kinds: tuple[int, int]) -> tuple[int, int, list[bytes]]:
-    """The version, kind and sections of a state, if it is of a query that this one can go on from."""
-    version, kind, sections = open_envelope(blob)
-    if kind not in (kinds if version == 1 else kinds[:1]) or not sections or version < 1:
-        raise StateError(
-            "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
-        )
+    """The version, kind and sections of a state, if it is of a query that this one can go on from.
+
+    ``kinds`` are those that version 2 and, besides, version 1 may have here.
+    """
+    envelope = open_envelope(blob)
+    envelope.require(kinds if envelope.version == 1 else kinds[:1])
+    version, kind, sections = envelope
     try:
         reason = compatible(v1.fingerprint_of(kind, sections) if version == 1 else sections[0], fingerprint(query))
     except ValueError as error:
         raise StateError(f"the saved state is damaged: {error}") from error
     if reason is not None:
         raise StateError(f"the saved state is of another query: {reason}")
-    return version, kind, sections
+    return envelope
 
 
 def _read(
     query: Query, blob: bytes, kinds: tuple[int, int], blocks: Mapping[BlockId, bytes], trusted: bool
 ) -> Contents:
     version, kind, sections = _open(query, blob, kinds)
-    try:
-        contents = (
-            _contents(kind, sections, trusted) if version > 1 else _contents_of_v1(kind, sections, blocks, trusted)
-        )
-        names = Fingerprint.from_bytes(fingerprint(query))
+    names, aggregates = Fingerprint.from_bytes(fingerprint(query)), list(query.aggregates.values())
+    with state_errors():
+        if version == 1:
+            contents = v1.read(kind, sections, blocks, trusted)
+        else:
+            contents = _contents(kind, sections, trusted)
         contents.lanes = {order: lane for order, lane in contents.lanes.items() if order in names.lanes}
         for order, lane in contents.lanes.items():
             lane.check()
             if order in contents.blocks:
-                ledger, aggregates = contents.blocks[order], list(query.aggregates.values())
-                lane.slices = read_blocks(lane, order, ledger, blocks, aggregates, trusted)
+                lane.slices = read_blocks(lane, order, contents.blocks[order], blocks, aggregates, trusted)
                 lane.check()
-            lane.fit([name for name, (of, _) in names.windows.items() if of == order], query.values)
+            lane.fit([name for name, (ordered_by, _) in names.windows.items() if ordered_by == order], query.values)
         return contents
-    except StateError:
-        raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        raise StateError(f"the saved state cannot be read: {error}") from error
 
 
 def _contents(kind: int, sections: list[bytes], trusted: bool) -> Contents:
@@ -176,12 +157,6 @@ def _key_count(keys: Any) -> int:
     if any(len(data) != size for data, _ in columns.values()) or not 0 <= size <= (size if columns else 1):
         raise StateError("the saved state is damaged: the columns of its keys are of different lengths")
     return int(size)
-
-
-def _contents_of_v1(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted: bool) -> Contents:
-    extra, keys, lanes, ledgers = v1.read(kind, sections, blocks, trusted)
-    serials = extra.get("serials", np.zeros(0, np.int64))
-    return Contents(extra, keys, lanes, serials, {order: Ledger(*own) for order, own in ledgers.items()})
 
 
 # a lane

@@ -10,10 +10,11 @@ import struct
 from collections.abc import Mapping
 from dataclasses import fields
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from sash.state.blocks import Contents, Ledger
 from sash.state.columns import read_column, read_slices
 from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_sections
 from sash.state.fingerprint import Fingerprint
@@ -27,24 +28,14 @@ from sash.state.lane_state import (
     WindowColumns,
     WindowState,
 )
-from sash.state.time_columns import time_bounds
 from sash.state.values import loads
-from sash.values.arrays import Array, with_nulls
+from sash.values.arrays import with_nulls
 
-__all__ = ["KEYED", "KEYED_HEADER", "Contents", "fingerprint_of", "read", "upgrade_block"]
+__all__ = ["KEYED", "KEYED_HEADER", "fingerprint_of", "read"]
 
 KEYED, KEYED_HEADER = 4, 5
 """What an envelope of version 1 holds: the state of many keys, or all of it but what is in blocks."""
 _NUMBER = struct.Struct("<Q")
-
-
-class Contents(NamedTuple):
-    """What a state of version 1 holds; ``blocks`` are by lane (serial numbers, first blocks, those behind the last)."""
-
-    extra: dict[str, Any]
-    keys: Any
-    lanes: dict[str, LaneState]
-    blocks: dict[str, tuple[Array, Array, Array]]
 
 
 def fingerprint_of(kind: int, sections: list[bytes]) -> bytes:
@@ -53,7 +44,7 @@ def fingerprint_of(kind: int, sections: list[bytes]) -> bytes:
 
 
 def read(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted: bool) -> Contents:
-    """The contents of an envelope. Slices in blocks of many keys are not among them yet."""
+    """The contents of an envelope, without the slices in blocks of many keys. O(state)."""
     if kind == WHOLE:
         header, *rest = sections
         numbered = {_NUMBER.unpack_from(section)[0]: section[_NUMBER.size :] for section in rest}
@@ -61,31 +52,31 @@ def read(kind: int, sections: list[bytes], blocks: Mapping[Any, bytes], trusted:
     if kind == HEADER:
         return _read_one_key(sections, blocks, trusted)
     extra, keys, *lanes = [loads(section, trusted) for section in sections[1:]]
-    print_ = Fingerprint.from_bytes(sections[0])
-    ledgers = {}
-    states = {}
+    names, contents = Fingerprint.from_bytes(sections[0]), Contents(extra, keys, {})
+    contents.serials = extra.get("serials", contents.serials)
     for order, written in lanes:
         if written[0] == "rows":
-            states[order] = _lane_of_rows(written, print_, order)
+            contents.lanes[order] = _lane_of_rows(written, names, order)
             continue
         if kind == KEYED_HEADER:
-            *written, ledgers[order] = written
-        states[order] = _lane_of_columns(written)
-    return Contents(extra, keys, states, ledgers)
+            *written, ledger = written
+            contents.blocks[order] = Ledger(*ledger)
+        contents.lanes[order] = _lane_of_columns(written)
+    return contents
 
 
 # one key
 
 
 def _read_one_key(sections: list[bytes], blocks: Mapping[int, bytes], trusted: bool) -> Contents:
-    print_, extra = Fingerprint.from_bytes(sections[0]), dict(loads(sections[1], trusted))
+    names, extra = Fingerprint.from_bytes(sections[0]), dict(loads(sections[1], trusted))
     lanes = {}
     for section in sections[2:]:
         order, known, windows, ids, rest, pending = loads(section, trusted)
         tables = _tables(order, ids, known["numbered"], blocks, trusted)
         state = _key_state(known, windows, [*chain(*tables), *_slice_states(rest)], pending)
-        lanes[order] = _gather([state], print_, order, print_.values, None, order in extra["buffered"])
-    return Contents(extra | {"gone": {}, "keys": []}, (1, {}), lanes, {})
+        lanes[order] = _gather([state], names, order, names.values, None, order in extra["buffered"])
+    return Contents(extra | {"gone": {}, "keys": []}, (1, {}), lanes)
 
 
 def _tables(
@@ -95,13 +86,13 @@ def _tables(
     prefix, start, stop = ids
     tables = []
     for block in range(start, stop):
-        named = f"block {block} of {f'the windows on {order!r}' if order else 'the windows in the order of arrival'}"
+        name = f"block {block} of {f'the windows on {order!r}' if order else 'the windows in the order of arrival'}"
         if prefix + block not in blocks:
-            raise StateError(f"the saved state is incomplete: {named} is missing")
-        of, begin, table = loads(open_sections(blocks[prefix + block], BLOCK_OF_SLICES, 1)[0], trusted)
+            raise StateError(f"the saved state is incomplete: {name} is missing")
+        lane, begin, table = loads(open_sections(blocks[prefix + block], BLOCK_OF_SLICES)[0], trusted)
         slices = _slice_states(table)
-        if (of, begin // BLOCK, begin + len(slices)) != (order, block, (block + 1) * BLOCK):
-            raise StateError(f"the saved state is damaged: another block is in the place of {named}")
+        if (lane, begin // BLOCK, begin + len(slices)) != (order, block, (block + 1) * BLOCK):
+            raise StateError(f"the saved state is damaged: another block is in the place of {name}")
         tables.append(slices[max(0, numbered - begin) :])
     return tables
 
@@ -109,22 +100,22 @@ def _tables(
 # records of keys
 
 
-def _lane_of_rows(written: Any, print_: Fingerprint, order: str) -> LaneState:
+def _lane_of_rows(written: Any, names: Fingerprint, order: str) -> LaneState:
     _, records, values, rest = written
     states = [_key_state(known, windows, _slice_states(table), pending) for known, windows, table, pending in records]
-    return _gather(states, print_, order, values, rest["advanced"], rest["buffered"])
+    return _gather(states, names, order, values, rest["advanced"], rest["buffered"])
 
 
 def _gather(
-    states: list[KeyState], print_: Fingerprint, order: str, values: Any, advanced: Any, buffered: bool
+    states: list[KeyState], names: Fingerprint, order: str, values: Any, advanced: Any, buffered: bool
 ) -> LaneState:
-    names = [name for name, (of, _) in print_.windows.items() if of == order]
-    return gather(states, len(print_.aggregates), values, names, advanced, buffered)
+    windows = [name for name, (lane, _) in names.windows.items() if lane == order]
+    return gather(states, len(names.aggregates), values, windows, advanced, buffered)
 
 
 def _key_state(known: Any, windows: Any, slices: list[SliceState], pending: Any) -> KeyState:
-    own = {name: WindowState(**window) for name, window in windows.items()}
-    return KeyState(**known, slices=slices, pending=_tuples(pending), windows=own)
+    states = {name: WindowState(**window) for name, window in windows.items()}
+    return KeyState(**known, slices=slices, pending=_tuples(pending), windows=states)
 
 
 def _slice_states(written: Any) -> list[SliceState]:
@@ -154,11 +145,11 @@ def _lane_of_columns(written: Any) -> LaneState:
     _, keys, marks, (sizes, close, last, count, columns), dtypes, (codes, times, waiting), rest = written
     renamed = {"late_dropped": "dropped", "numbered": "evicted"}
     columns_of = {column.name: keys[renamed.get(column.name, column.name)] for column in fields(KeyColumns)}
-    types = tuple(None if own is None else tuple(own) for own in dtypes)
+    types = tuple(None if names is None else tuple(names) for names in dtypes)
     parts = (sizes, close, None if last is None else (last,), 1 if count is None else count, columns, types, None)
     return LaneState(
         KeyColumns(**columns_of),
-        {name: _window_columns(*mark) for name, mark in marks.items()},
+        {name: WindowColumns.of_edge(*mark) for name, mark in marks.items()},
         read_slices(parts, len(columns_of["accepted"])),
         TupleColumns(codes, times, {name: with_nulls(*column) for name, column in waiting.items()}),
         np.zeros(len(columns_of["accepted"]), np.int64),
@@ -166,18 +157,3 @@ def _lane_of_columns(written: Any) -> LaneState:
         rest["buffered"],
         rest["merges"],
     )
-
-
-def _window_columns(since: Array | None, since_count: Array | None, edge: Array | None) -> WindowColumns:
-    if edge is None:
-        return WindowColumns(since, since_count)
-    there = edge != time_bounds(edge.dtype)[0]
-    return WindowColumns(since, since_count, (there.astype(np.int64), edge[there]))
-
-
-def upgrade_block(body: Any) -> Any:
-    """The content of a block of many keys, as version 2 has it. It does not say what types its partials are of."""
-    order, serial, number, close, last, count, columns = body
-    size = len(close[-1])
-    parts = (size, close, None if last is None else (last,), 1 if count is None else count, columns, (), None)
-    return order, serial, number, parts

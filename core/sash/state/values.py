@@ -1,8 +1,8 @@
 """Python values as bytes, without pickle: a letter for the type, then the value, everything little-endian.
 
-Written is what is named here: numbers of any size, text, bytes, times, tuples, lists, dicts, sets of them, and NumPy's
-scalars and arrays. Any other object is written by cloudpickle, and only for a caller who says that the bytes are
-``trusted``, because reading a pickle runs code. Reading never goes beyond the end, and never takes more than is there.
+Numbers of any size, text, bytes, times, NumPy's scalars and arrays, and tuples, lists, dicts and sets of them can be
+written. Any other object is pickled, and only for a caller who says that the bytes are ``trusted``, because reading a
+pickle runs code. Reading never goes beyond the end, and never takes more than is there.
 docs/state.md lists the letters.
 """
 
@@ -21,15 +21,16 @@ from sash.values.timestamps import zone_name, zone_of
 
 __all__ = ["NotTagged", "dumps", "loads"]
 
-INT, FLOAT, SIZE = struct.Struct("<q"), struct.Struct("<d"), struct.Struct("<I")
+INT, FLOAT, SIZE, SPAN = (struct.Struct(layout) for layout in ("<q", "<d", "<I", "<iii"))
 MOMENT = struct.Struct("<HBBBBBIB")
-SPAN = struct.Struct("<iii")
 DTYPES = "biufcmMSU"
 _FEW = 8  # numbers in a list, from which on they are written as an array
+_DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+Put = Callable[[bytes], Any]
 
 
 class NotTagged(ValueError):
-    """Bytes that are not a value's, or a value that cannot be told in bytes."""
+    """Bytes that hold no value, or a value that cannot be written as bytes."""
 
 
 def dumps(value: Any, trusted: bool = False) -> bytes:
@@ -43,7 +44,7 @@ def dumps(value: Any, trusted: bool = False) -> bytes:
     return b"".join(out)
 
 
-def _write(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write(value: Any, put: Put, trusted: bool) -> None:
     writer = _WRITERS.get(type(value))
     if writer is not None:
         writer(value, put, trusted)
@@ -53,14 +54,14 @@ def _write(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
     elif type(value).__name__ == "Timestamp" and isinstance(value, datetime):
         put(b"P" + _sized((zone_name(value) or "").encode()) + INT.pack(value.value))  # type: ignore[attr-defined]
     else:
-        _write_opaque(value, put, trusted)
+        _write_pickle(value, put, trusted)
 
 
 def _sized(body: bytes) -> bytes:
     return SIZE.pack(len(body)) + body
 
 
-def _write_opaque(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_pickle(value: Any, put: Put, trusted: bool) -> None:
     if not trusted:
         raise NotTagged(
             f"a value of type {type(value).__module__}.{type(value).__qualname__} can be saved only inside an engine's "
@@ -72,21 +73,21 @@ def _write_opaque(value: Any, put: Callable[[bytes], Any], trusted: bool) -> Non
     put(b"p" + _sized(cloudpickle.dumps(value)))
 
 
-def _write_int(value: int, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_int(value: int, put: Put, trusted: bool) -> None:
     if -(2**63) <= value < 2**63:
         put(b"i" + INT.pack(value))
     else:
         put(b"I" + _sized(value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)))
 
 
-def _write_fraction(value: Fraction, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_fraction(value: Fraction, put: Put, trusted: bool) -> None:
     put(b"r")
     _write_int(value.numerator, put, trusted)
     _write_int(value.denominator, put, trusted)
 
 
-def _write_list(letters: bytes) -> Callable[[Any, Callable[[bytes], Any], bool], None]:
-    def write(values: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_list(letters: bytes) -> Callable[[Any, Put, bool], None]:
+    def write(values: Any, put: Put, trusted: bool) -> None:
         kinds = set(map(type, values)) if len(values) >= _FEW else set()
         if kinds == {float} or (kinds == {int} and -(2**63) <= min(values) and max(values) < 2**63):
             put(letters[1:] + (b"d" if float in kinds else b"q"))
@@ -99,31 +100,31 @@ def _write_list(letters: bytes) -> Callable[[Any, Callable[[bytes], Any], bool],
     return write
 
 
-def _write_dict(values: dict[Any, Any], put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_dict(values: dict[Any, Any], put: Put, trusted: bool) -> None:
     put(b"{" + SIZE.pack(len(values)))
     for key, value in values.items():
         _write(key, put, trusted)
         _write(value, put, trusted)
 
 
-def _write_set(letter: bytes) -> Callable[[Any, Callable[[bytes], Any], bool], None]:
-    def write(values: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_set(letter: bytes) -> Callable[[Any, Put, bool], None]:
+    def write(values: Any, put: Put, trusted: bool) -> None:
         put(letter)
         _write(list(values), put, trusted)
 
     return write
 
 
-def _write_moment(value: datetime, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_moment(value: datetime, put: Put, trusted: bool) -> None:
     zone = zone_name(value) or ""
     if zone and value.replace(tzinfo=zone_of(zone)).utcoffset() != value.utcoffset():
-        _write_opaque(value, put, trusted)  # a zone that its name does not tell
+        _write_pickle(value, put, trusted)  # a zone that its name does not describe
         return
     parts = (value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond, value.fold)
     put(b"M" + _sized(zone.encode()) + MOMENT.pack(*parts))
 
 
-def _write_array(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None:
+def _write_array(value: Any, put: Put, trusted: bool) -> None:
     if value.dtype.kind == "O":
         put(b"o" + SIZE.pack(value.ndim) + b"".join(map(SIZE.pack, value.shape)))
         _write(value.ravel().tolist(), put, trusted)
@@ -133,10 +134,10 @@ def _write_array(value: Any, put: Callable[[bytes], Any], trusted: bool) -> None
         put(b"".join(map(SIZE.pack, value.shape)))
         put(little.tobytes())
     else:
-        _write_opaque(value, put, trusted)
+        _write_pickle(value, put, trusted)
 
 
-_WRITERS: dict[type, Callable[[Any, Callable[[bytes], Any], bool], Any]] = {
+_WRITERS: dict[type, Callable[[Any, Put, bool], Any]] = {
     type(None): lambda value, put, trusted: put(b"N"),
     bool: lambda value, put, trusted: put(b"T" if value else b"F"),
     int: _write_int,
@@ -162,7 +163,7 @@ _WRITERS: dict[type, Callable[[Any, Callable[[bytes], Any], bool], Any]] = {
 
 
 def loads(data: bytes, trusted: bool = False) -> Any:
-    """The value that :func:`dumps` wrote; :class:`NotTagged` for bytes that it did not write.
+    """The value that :func:`dumps` wrote. Raises :class:`NotTagged` for bytes that it did not write.
 
     >>> loads(dumps({"load": [1, 2.5, None], "big": 2**100}))
     {'load': [1, 2.5, None], 'big': 1267650600228229401496703205376}
@@ -172,16 +173,7 @@ def loads(data: bytes, trusted: bool = False) -> Any:
         value = reader.value()
     except NotTagged:
         raise
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-        MemoryError,
-        RecursionError,
-        struct.error,
-    ) as error:
+    except (*_DAMAGE, struct.error) as error:
         raise NotTagged(f"it holds bytes that mean nothing: {error}") from error
     if reader.at != len(data):
         raise NotTagged("it goes on behind its end")
@@ -189,7 +181,7 @@ def loads(data: bytes, trusted: bool = False) -> Any:
 
 
 class _Reader:
-    """Reads values one after the other; never beyond the end, whatever lengths it is told."""
+    """Reads values one after the other; never beyond the end, whatever sizes the bytes claim."""
 
     def __init__(self, data: bytes, trusted: bool) -> None:
         self.data = data
@@ -202,8 +194,8 @@ class _Reader:
         self.at += size
         return self.data[self.at - size : self.at]
 
-    def unpack(self, form: struct.Struct) -> Any:
-        return form.unpack(self.take(form.size))
+    def unpack(self, layout: struct.Struct) -> Any:
+        return layout.unpack(self.take(layout.size))
 
     def size(self, least: int = 1) -> int:
         """A number of things that are still to come, each of at least that many bytes."""
@@ -277,7 +269,7 @@ def _read_scalar(reader: _Reader) -> Any:
     return np.frombuffer(reader.sized(), dtype)[0] if dtype.itemsize else reader.sized() and dtype.type()
 
 
-def _read_opaque(reader: _Reader) -> Any:
+def _read_pickle(reader: _Reader) -> Any:
     body = reader.sized()
     if not reader.trusted:
         raise NotTagged(
@@ -318,5 +310,5 @@ _READERS: dict[bytes, Callable[[_Reader], Any]] = {
     b"n": _read_scalar,
     b"a": _read_array,
     b"o": _read_objects,
-    b"p": _read_opaque,
+    b"p": _read_pickle,
 }

@@ -15,7 +15,7 @@ from sash.kernels.fallback import PythonAggregate, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
-from sash.state.partial_units import in_units
+from sash.state.time_columns import convert_units
 from sash.values.arrays import OBJECT, as_objects, common_type, data_of, mask_of
 from sash.values.columns import PartialColumn
 
@@ -55,7 +55,7 @@ class Aggregate:
         """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
         if self.form is old.form:
             return self, partials
-        return self.holding(in_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
+        return self.holding(convert_units(self.aggregation, old.form.to_column(partials), old.dtypes, self.dtypes))
 
     def holding(self, column: PartialColumn) -> tuple[Aggregate, Partials]:
         """Partials of rows, in this form or in the next best that can have them."""

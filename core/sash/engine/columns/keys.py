@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from sash.state.time_columns import time_bounds as bounds
+from sash.state.time_columns import TIME_BOUNDS
 
 __all__ = ["Keys", "Marks", "bounds", "constant", "evolve"]
 
 Array = np.ndarray[Any, Any]
 _Record = TypeVar("_Record")
+bounds = TIME_BOUNDS.__getitem__
+"""What stands for no time, and for one behind all, in times of a type. O(1)."""
 
 
 def evolve(record: _Record, **changes: Any) -> _Record:

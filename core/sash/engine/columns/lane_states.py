@@ -1,4 +1,4 @@
-"""The state of a columnar lane to and from the neutral one, without a loop over keys."""
+"""The state of a columnar lane as a neutral :class:`LaneState`, and back, without a loop over keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sash.state.lane_state import (
     WindowColumns,
     next_block,
 )
-from sash.state.time_columns import time_bounds, time_list
+from sash.state.time_columns import TIME_BOUNDS, cast_times
 from sash.values.arrays import Array, array_of, in_micros, to_list
 from sash.values.columns import PartialColumn
 
@@ -33,7 +33,7 @@ __all__ = ["empty_state", "load", "save"]
 
 
 def empty_state(query: Query, lane: Lane) -> State:
-    """Before the first row, without a key."""
+    """The state before the first row, without a key."""
     rules = Rules(query, lane, np.dtype(np.int64))
     aggregates = tuple(map(Aggregate.unseen, query.aggregates.values()))
     none = np.zeros(0, np.int64)
@@ -47,14 +47,17 @@ def empty_state(query: Query, lane: Lane) -> State:
 
 
 def save(state: State, in_order: bool, buffered: bool) -> LaneState:
-    """The neutral state. O(slices)."""
+    """The state that either engine can load. O(slices)."""
     table, keys, pending = state.table, state.keys, state.pending
     counters = (keys.accepted, keys.evicted, keys.dropped, keys.results)
     columns = [aggregate.form.to_column(part) for aggregate, part in zip(state.aggregates, table.partials, strict=True)]
     types = tuple(_type_names(aggregate) for aggregate in state.aggregates)
     return LaneState(
         KeyColumns(keys.watermark, keys.newest, keys.direct_until, *counters),
-        {name: _window_columns(marks) for name, marks in state.marks.items()},
+        {
+            name: WindowColumns.of_edge(marks.since, marks.since_count, marks.edge)
+            for name, marks in state.marks.items()
+        },
         SliceColumns(table.code, table.first, table.last, table.count, tuple(columns), types),
         TupleColumns(pending.codes, pending.times, pending.columns),
         state.rules.final(table, keys, in_order),
@@ -68,27 +71,19 @@ def _type_names(aggregate: Aggregate) -> tuple[str, ...] | None:
     return None if aggregate.dtypes is None else tuple(dtype.str for dtype in aggregate.dtypes)
 
 
-def _window_columns(marks: Marks) -> WindowColumns:
-    edges = None
-    if marks.edge is not None:
-        there = marks.edge != time_bounds(marks.edge.dtype)[0]
-        edges = there.astype(np.int64), marks.edge[there]
-    return WindowColumns(marks.since, marks.since_count, edges)
-
-
 # loading
 
 
 def load(saved: LaneState, query: Query, lane: Lane) -> State:
-    """The state of a lane, of whichever engine it was. O(slices)."""
-    slices, waiting = _slices_of_tuples(saved.slices, query), saved.pending
-    rules = Rules(query, lane, np.dtype(np.float64 if _floating(saved) else np.int64))
+    """The state of a lane that either engine saved. O(slices)."""
+    slices, waiting = _split_kept(saved.slices, query), saved.pending
+    rules = Rules(query, lane, np.dtype(np.float64 if _has_fractions(saved) else np.int64))
     keys = _keys(saved, rules.dtype)
     if slices is not saved.slices:
         keys = replace(keys, evicted=_new_numbers(saved))
     aggregates, partials = _aggregates(query, slices)
-    first = _times(slices.first, rules.dtype)
-    last = first if slices.last is slices.first else _times(slices.last, rules.dtype)
+    first = cast_times(slices.first, rules.dtype)
+    last = first if slices.last is slices.first else cast_times(slices.last, rules.dtype)
     count = ones(len(slices)) if (slices.count == 1).all() else slices.count
     columns = {name: _values(waiting.columns[name]) for name in query.values}
     return State(
@@ -97,53 +92,46 @@ def load(saved: LaneState, query: Query, lane: Lane) -> State:
         Table(slices.codes, first, last, count, partials),
         tuple(query.aggregates),
         aggregates,
-        Pending(waiting.codes, _times(waiting.times, rules.dtype), columns),
+        Pending(waiting.codes, cast_times(waiting.times, rules.dtype), columns),
         rules,
         saved.merges,
         saved.advanced,
     )
 
 
-def _floating(saved: LaneState) -> bool:
-    """Whether there is a time that is no whole number."""
+def _has_fractions(saved: LaneState) -> bool:
+    """Whether some time is no whole number."""
     keys, slices = saved.keys, saved.slices
     columns = [keys.watermark, keys.newest, keys.direct_until, slices.first, slices.last, saved.pending.times]
     return any(column.dtype == object or (column.dtype.kind == "f" and np.isfinite(column).any()) for column in columns)
 
 
-def _times(column: Array, dtype: np.dtype[Any]) -> Array:
-    """Times in the lane's type, with what stands for none and for all in that."""
-    if column.dtype == dtype:
-        return column
-    low, high = time_bounds(dtype)
-    ends = {None: low, float("inf"): high, float("-inf"): low}
-    return np.array([ends.get(time, time) for time in time_list(column)], dtype)
-
-
 def _keys(saved: LaneState, dtype: np.dtype[Any]) -> Keys:
     keys = saved.keys
-    watermark, newest, direct = (_times(column, dtype) for column in (keys.watermark, keys.newest, keys.direct_until))
+    watermark, newest, direct = (
+        cast_times(column, dtype) for column in (keys.watermark, keys.newest, keys.direct_until)
+    )
     settled = keys.accepted - np.bincount(saved.pending.codes, minlength=len(keys))
     return Keys(watermark, newest, keys.accepted, settled, keys.late_dropped, keys.results, keys.numbered, direct)
 
 
 def _marks(window: WindowColumns, keys: int, dtype: np.dtype[Any]) -> Marks:
-    since = None if window.since is None else _times(window.since, dtype)
+    since = None if window.since is None else cast_times(window.since, dtype)
     if window.edges is None:
         return Marks(since, window.since_count)
     sizes, times = window.edges
-    edge = np.full(keys, time_bounds(dtype)[0])
-    edge[sizes > 0] = _times(times, dtype)[np.cumsum(sizes)[sizes > 0] - 1]
+    edge = np.full(keys, TIME_BOUNDS[dtype][0])
+    edge[sizes > 0] = cast_times(times, dtype)[np.cumsum(sizes)[sizes > 0] - 1]
     return Marks(since, window.since_count, edge)
 
 
 def _values(column: Array) -> Array:
-    """Values as columns have them: rows may bring numbers of different types."""
+    """Values in a type of columns: rows may bring numbers of different types."""
     return array_of(to_list(in_micros(column))) if column.dtype == object else column
 
 
 def _aggregates(query: Query, slices: SliceColumns) -> tuple[tuple[Aggregate, ...], tuple[Partials, ...]]:
-    """The aggregates in the forms that they had, and their partials."""
+    """The aggregates, in the forms that they had when they were saved, and their partials."""
     pairs = []
     for aggregation, types, column in zip(query.aggregates.values(), slices.dtypes, slices.partials, strict=True):
         aggregate = Aggregate.unseen(aggregation)
@@ -155,8 +143,8 @@ def _aggregates(query: Query, slices: SliceColumns) -> tuple[tuple[Aggregate, ..
     return aggregates, partials
 
 
-def _slices_of_tuples(slices: SliceColumns, query: Query) -> SliceColumns:
-    """With a slice for each tuple that is kept: the finest that they can be cut to."""
+def _split_kept(slices: SliceColumns, query: Query) -> SliceColumns:
+    """The slices, those that keep their tuples split into one for each: the finest that they can be cut to."""
     kept = slices.kept
     if not len(kept):
         return slices
@@ -173,10 +161,10 @@ def _slices_of_tuples(slices: SliceColumns, query: Query) -> SliceColumns:
 
 
 def _new_numbers(saved: LaneState) -> Array:
-    """The numbers of the first slices, where slices were cut: blocks that were written do not hold them any more."""
+    """The numbers of keys' first slices, new ones where slices were split: no block that was written holds these."""
     slices, numbered = saved.slices, saved.keys.numbered.copy()
-    cut, held = np.unique(slices.codes[slices.kept.codes]), np.bincount(slices.codes, minlength=len(numbered))
-    numbered[cut] = next_block(numbered[cut], held[cut])
+    split, held = np.unique(slices.codes[slices.kept.codes]), np.bincount(slices.codes, minlength=len(numbered))
+    numbered[split] = next_block(numbered[split], held[split])
     return numbered
 
 
