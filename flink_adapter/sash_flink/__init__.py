@@ -1,8 +1,8 @@
 """Sash in PyFlink: the same query over a DataStream or a Table, streaming or batch."""
 
-from sash_flink.worker import mend_print
+from sash_flink.worker import patch_print
 
-mend_print()  # before Numba is imported: a worker imports this package first
+patch_print()  # before Numba is imported: a worker imports this package first
 
 from sash_flink.aggregate import aggregate, aggregate_table, with_watermarks  # noqa: E402
 from sash_flink.environment import environment  # noqa: E402

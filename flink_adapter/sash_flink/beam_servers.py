@@ -1,4 +1,4 @@
-"""Has the servers that Python workers talk to listen on the loopback interface.
+"""Makes the servers that Python workers talk to listen on the loopback interface only.
 
 For each Python operator the JVM starts half a dozen servers. Flink's copy of Beam picks a loopback address for them,
 tells it to the workers, and then binds only its port, on all interfaces. No setting changes that. So Sash defines the

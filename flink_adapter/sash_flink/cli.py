@@ -1,7 +1,7 @@
 """The engine of ``sash run --engine flink``: an embedded Flink with Python workers of its own.
 
-Rows go in as Arrow's bytes, in the order of the files, with the job; and come back as such. That is
-for data that fits on this machine: jobs with sources and sinks of their own call :func:`sash_flink.aggregate`.
+Rows travel with the job as Arrow's bytes, in the order of the files, and results come back as such. That is for data
+that fits on this machine: jobs with sources and sinks of their own call :func:`sash_flink.aggregate`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sash.spi import DataError, Job, UsageError, in_micros, root_cause
 from sash_flink import pipeline
 from sash_flink.packed import RESULTS, encode
 from sash_flink.pipeline import load_jar
-from sash_flink.results import packed_for_client
+from sash_flink.results import pack_for_client
 
 __all__ = ["run"]
 
 ROWS = 1 << 14
-"""Rows that travel together into the job."""
+"""The rows of a batch that goes into the job."""
 
 
 def run(job: Job) -> Iterator[Any]:
@@ -40,8 +40,8 @@ def run(job: Job) -> Iterator[Any]:
     if job.streaming and job.query.time in job.query.orders:
         stream = sash_flink.with_watermarks(stream, job.query, every_record=True)
     results = sash_flink.aggregate(stream, job.query)
-    j_results, schema = packed_for_client(results)
-    sides = [packed_for_client(results.get_side_output(tag))[0] for tag in (sash_flink.LATE, sash_flink.REJECTED)]
+    j_results, schema = pack_for_client(results)
+    sides = [pack_for_client(results.get_side_output(tag))[0] for tag in (sash_flink.LATE, sash_flink.REJECTED)]
     batches, late, rejected = (j_stream.collectAsync() for j_stream in (j_results, *sides))
     job.tally.doing = "computing"
     try:
@@ -59,7 +59,7 @@ def run(job: Job) -> Iterator[Any]:
 
 
 def _stream(env: StreamExecutionEnvironment, job: Job) -> DataStream:
-    """The source's rows in the order of files, made of bytes in the JVM, where they are typed."""
+    """The source's rows in the order of files, decoded in the JVM, where they get their types."""
     schema = in_micros(job.source.schema).remove_metadata()
     blobs = []
     for table in job.source.tables():
@@ -72,7 +72,7 @@ def _stream(env: StreamExecutionEnvironment, job: Job) -> DataStream:
         j_blobs.add(bytearray(blob))
     source = env._j_stream_execution_environment.fromData(j_blobs, pipeline.BYTES.get_java_type_info())
     source.setParallelism(1)
-    rows = pipeline.unpacked(source, [schema], [None], -1, table=False)
+    rows = pipeline.unpack(source, [schema], [None], -1, table=False)
     rows.setParallelism(1)  # they stay in order
     return DataStream(rows)
 
@@ -83,7 +83,7 @@ def _tables(j_batches: Any) -> Iterator[pa.Table]:
 
 
 def _messages(cause: Any) -> Iterator[str]:
-    """Those of an exception of Java's and of its causes."""
+    """The messages of a Java exception and of its causes."""
     while cause is not None:
         yield str(cause.getMessage() or "")
         cause = cause.getCause()

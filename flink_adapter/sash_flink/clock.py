@@ -13,19 +13,19 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash import Query
 from sash.spi import FARTHEST, STEPS, milliseconds, moment
-from sash_flink.source import find
+from sash_flink.source import column_type
 
 __all__ = ["END", "NEVER", "Clock"]
 
 NEVER = -(2**63)
-"""The watermark before there is one."""
+"""The watermark before the first one."""
 END = 2**63 - 1
-"""The watermark when nothing comes any more."""
+"""The watermark at the end of the input."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The column that Flink's watermarks are about, if there is one: the query's time."""
+    """The column to which Flink's watermarks apply, if there is one: the query's time."""
 
     column: str | None
     kind: Literal["instant", "local", "date", "number"] = "number"
@@ -37,7 +37,7 @@ class Clock:
         """The clock of a query on a stream."""
         if query.time is None or query.time not in query.orders:
             return Clock(None)
-        kind = find(schema, query.time)
+        kind = column_type(schema, query.time)
         if pa.types.is_timestamp(kind):
             return Clock(query.time, "instant" if kind.tz else "local")
         if pa.types.is_date(kind):
@@ -55,11 +55,11 @@ class Clock:
         return [order for order in query.orders if order != self.column]
 
     def mark(self, watermark: int) -> Mapping[str, Any] | None:
-        """Flink's watermark as operators take it; None: it tells nothing. Flink's is the last time that is over."""
+        """Flink's watermark, which is the last time that is over, as operators take it; None: it does not apply."""
         return _mark(self, watermark)
 
     def moment(self, milliseconds: int) -> Any:
-        """A time as values of the column are."""
+        """A time as the values of the column have it."""
         if self.kind == "number":
             return self._number(milliseconds)
         at = moment(milliseconds, zoned=self.kind == "instant")
@@ -79,7 +79,7 @@ class Clock:
         return math.floor(exact) if isinstance(at, float) else math.ceil(exact)  # floats may lie behind the true end
 
     def timer(self, at: Any, watermark: int) -> int | None:
-        """When Flink is to call, if a window may become complete at this time; None: it need not."""
+        """When Flink has to call if a window may become complete at this time; None: it need not."""
         if self.column is None or at is None or at == math.inf:
             return None
         if isinstance(at, float) and math.isinf(at):
@@ -87,7 +87,7 @@ class Clock:
         return max(self.milliseconds(at) - 1, watermark + 1)
 
 
-@lru_cache(maxsize=1)  # many keys are told of one watermark, one after the other
+@lru_cache(maxsize=1)  # many keys get the same watermark, one after the other
 def _mark(clock: Clock, watermark: int) -> Mapping[str, Any] | None:
     if clock.column is None or watermark == NEVER:
         return None

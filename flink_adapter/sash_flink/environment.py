@@ -1,4 +1,4 @@
-"""An environment that PyFlink jobs start in without trouble: interpreter, workers, logs, Java and addresses are set.
+"""The environment of PyFlink jobs, with interpreter, workers, logs, Java and addresses set.
 
 By itself an embedded Flink listens on all interfaces, and whoever reaches its REST port can submit a job: run any code.
 So all that start one get their environment from :func:`environment`, which has it listen on the loopback interface.
@@ -67,7 +67,7 @@ def environment(
 
 
 def check_java() -> None:
-    """Say in a sentence if there is no Java that Flink runs on. It is looked for where PyFlink looks."""
+    """Raise a clear error if there is no Java that Flink runs on, where PyFlink looks for it."""
     home = os.environ.get("JAVA_HOME")
     command = os.path.join(home, "bin", "java") if home else shutil.which("java")
     where, needed = f"JAVA_HOME={home}" if home else "PATH", f"Flink needs Java {_OLDEST} or newer"
@@ -81,7 +81,7 @@ def check_java() -> None:
 
 
 def keep_local(env: StreamExecutionEnvironment, settings: Mapping[str, str]) -> None:
-    """Have an embedded cluster reachable from this machine only, except where ``settings`` say otherwise.
+    """Make an embedded cluster reachable from this machine only, except where ``settings`` say otherwise.
 
     A program that ``flink run`` starts has a real cluster, which is left as it is.
     """
@@ -94,7 +94,7 @@ def keep_local(env: StreamExecutionEnvironment, settings: Mapping[str, str]) -> 
 
 
 def _serve_functions_on_loopback() -> None:
-    """The server by which the JVM has this process run functions: PyFlink has it listen on all interfaces."""
+    """Bind the server through which the JVM runs functions in this process; PyFlink binds it to all interfaces."""
     import grpc  # type: ignore[import-untyped]
     from apache_beam.portability.api import beam_fn_api_pb2_grpc
     from apache_beam.utils import thread_pool_executor

@@ -8,6 +8,8 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections import OrderedDict
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -15,17 +17,18 @@ from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, RuntimeContext
 
 from sash import PerformanceWarning, Query
-from sash.spi import hold_pool, release_pool
+from sash.spi import WAITING, hold_pool, release_pool
 from sash_flink.clock import END, NEVER, Clock
 from sash_flink.journal import Journal, Tail, Weight
-from sash_flink.metrics import Metrics
 from sash_flink.worker import settle
 
-__all__ = ["Live", "StatefulFunction"]
+__all__ = ["Live", "Metrics", "StatefulFunction"]
+
+COUNTS = ("rows", "results", "late", "rejected", "stateWritten")
 
 
 class Live:
-    """The operator of a key, or of a bucket of keys, as long as it is kept alive."""
+    """The operator of a key or of a bucket of keys while it is kept alive."""
 
     def __init__(self, key: Any, op: Any, weight: Weight) -> None:
         self.key, self.op, self.weight = key, op, weight
@@ -33,25 +36,25 @@ class Live:
         self.written_key: list[Any] | None = None
         """The key as results have it, once it is known."""
         self.timer: int | None = None
-        """The next one that Flink knows of."""
+        """The next timer that is registered with Flink."""
         self.tail: Tail | None = None
         """The end of its journal, if it may not have been written."""
         self.begun = False
-        """Whether there is state of it."""
+        """Whether it has state in Flink."""
         self.untouched = False
         """Whether the last record was refused or late, which leaves nothing in a new operator."""
         self.forgotten = False
-        """Whether its operator is a new one, because it had been silent for too long."""
+        """Whether its operator was replaced by a new one, because the key had been silent for too long."""
 
 
 class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink has no types
-    """Runs a query on a keyed stream whose values begin with the watermark that they came behind.
+    """Runs a query on a keyed stream whose values begin with the watermark that preceded them.
 
     ``cache`` is how many operators are kept alive; the other options are those of :func:`sash_flink.aggregate`.
     """
 
     least = 1 << 16
-    """So many bytes of entries are no reason for a snapshot."""
+    """The least number of bytes of entries before a snapshot is written."""
 
     def __init__(
         self,
@@ -68,7 +71,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         # In a bounded job nothing is late: no tuple moves a watermark, the end of the input does.
         self.own = [] if bounded else self.clock.others(query)
 
-    # what the ways differ in
+    # what differs between the two ways
 
     @abstractmethod
     def create(self, snapshot: bytes | None) -> Any:
@@ -76,24 +79,24 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
 
     @abstractmethod
     def advance(self, live: Live, watermark: int) -> list[Any]:
-        """Move the watermark; what comes out."""
+        """Move the watermark; the output."""
 
     @abstractmethod
     def take(self, live: Live, records: Any) -> list[Any]:
-        """Take records; what comes out."""
+        """Take records; the output."""
 
     @abstractmethod
     def size(self, records: Any) -> int:
-        """About how many bytes they have."""
+        """The approximate number of bytes of records."""
 
     def due(self, live: Live) -> int | None:
-        """When Flink is to call, should nothing come before; None: it need not."""
+        """When Flink has to call if nothing comes before; None: it need not."""
         return self.clock.timer(live.op.next_timer(), live.watermark)
 
     # Flink's calls
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        """Start: all that a restart must not see is created here."""
+        """Flink starts the task. What must not survive a restart is created here."""
         settle()
         hold_pool(self.threads)  # before an operator is planned
         self._timed = self.clock.column is not None
@@ -103,24 +106,24 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
 
     def close(self) -> None:
-        """End: the threads of the slot do so with its last function."""
+        """Flink ends the task. The threads of the slot end with its last function."""
         release_pool()
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> list[Any]:
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
-        live = self._alive(self.key(ctx))
+        live = self._operator(self.key(ctx))
         new = not live.begun
         rows = self._run(live, watermark, records)
         if new and live.begun:
             ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
         if self._timed:
-            self._go_on(live, ctx)
+            self._update_timer(live, ctx)
         return rows
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> list[Any]:
         """Time has passed for a key from which nothing may come any more."""
-        live = self._alive(self.key(ctx))
+        live = self._operator(self.key(ctx))
         if not live.begun:  # it has been forgotten
             self._drop(live)
             return []
@@ -129,7 +132,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         watermark = ctx.timer_service().current_watermark()
         rows = self._run(live, watermark, None) if watermark > live.watermark else []
         if self._timed:
-            self._go_on(live, ctx)
+            self._update_timer(live, ctx)
         return rows
 
     def key(self, ctx: KeyedProcessFunction.Context) -> tuple[Any, ...]:
@@ -142,8 +145,8 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """The watermark and the records."""
         return value[0], value[1]
 
-    def _go_on(self, live: Live, ctx: KeyedProcessFunction.Context) -> None:
-        """Have Flink call in time, or not at all."""
+    def _update_timer(self, live: Live, ctx: KeyedProcessFunction.Context) -> None:
+        """Register the next timer, or delete that of a forgotten key."""
         if live.forgotten:
             ctx.timer_service().delete_event_time_timer(END)
             self._drop(live)
@@ -157,8 +160,8 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
 
     # operators and their state
 
-    def _alive(self, key: Any) -> Live:
-        """The operator of the current key."""
+    def _operator(self, key: Any) -> Live:
+        """The operator of the current key, read from Flink's state unless it is alive."""
         live = self._live.get(key)
         if live is None:
             live = self._live[key] = self._read(key)
@@ -169,7 +172,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         return live
 
     def _drop(self, live: Live) -> None:
-        """Keep it alive no longer."""
+        """Stop keeping it alive."""
         self._live.pop(live.key, None)
 
     def _read(self, key: Any) -> Live:
@@ -185,7 +188,7 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         return live
 
     def _run(self, live: Live, watermark: int, records: Any) -> list[Any]:
-        """What comes out of the operator of the current key; what came in is in Flink's state then."""
+        """Run the operator of the current key and write its input to Flink's state; the output."""
         live.untouched = False
         rows = self._apply(live, watermark, records)
         if live.untouched and not live.begun:
@@ -217,3 +220,26 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         if records is not None:
             rows += self.take(live, records)
         return rows
+
+
+class Metrics:
+    """What Flink shows in its UI and to its reporters: rows, results, late and rejected rows, bytes of state written.
+
+    ``lcsWaits`` and ``lcsWaitMillis`` are of the whole slot: how often, and for how long, a window waited for ``lcs``.
+
+    All are gauges, which Flink asks once a bundle: a counter of PyFlink's costs a microsecond a record.
+    """
+
+    def __init__(self, group: Any, live: Mapping[Any, Any]) -> None:
+        self.counts = dict.fromkeys(COUNTS, 0)
+        """Counters, to be incremented in place: this happens several times a record."""
+        if group is None:  # python.metric.enabled is off
+            return
+        group = group.add_group("sash")
+        for name in COUNTS:
+            group.gauge(name, partial(self.counts.__getitem__, name))
+        group.gauge("keysAlive", lambda: len(live))
+        group.gauge("stateBytes", lambda: sum(key.weight.snapshot + key.weight.since for key in list(live.values())))
+        group.gauge("merges", lambda: sum(key.op.metrics["merges"] for key in list(live.values())))
+        group.gauge("lcsWaits", lambda: WAITING.times)
+        group.gauge("lcsWaitMillis", lambda: int(WAITING.seconds * 1000))

@@ -25,9 +25,8 @@ from pyflink.datastream.state import ListStateDescriptor
 from pyflink.fn_execution.state_impl import SynchronousListRuntimeState
 
 from sash import StateError
-from sash_flink.currentkey import CurrentKey
 
-__all__ = ["VERSION", "Entry", "Journal", "Tail", "Weight", "restored"]
+__all__ = ["VERSION", "CurrentKey", "Entry", "Journal", "Tail", "Weight", "read_elements"]
 
 VERSION = 2
 
@@ -38,13 +37,13 @@ Element = tuple[int, list[Entry]]
 
 
 class Tail(NamedTuple):
-    """The element of a key that was added last, and what PyFlink keeps of the key until it is written."""
+    """The element of a key that was added last, and PyFlink's state of the key, which holds it until it is written."""
 
     element: Element
     kept: Any
 
-    def takes(self, entry: Entry) -> bool:
-        """Whether it has not been written: then it has the entry now."""
+    def append(self, entry: Entry) -> bool:
+        """Append an entry, unless the element has been written; whether it was appended."""
         unwritten = self.kept._added_elements
         if not unwritten or unwritten[-1] is not self.element:
             return False
@@ -53,7 +52,7 @@ class Tail(NamedTuple):
 
 
 class Weight:
-    """How much is in a journal: decides when it is time for a snapshot."""
+    """The size of a journal, which decides when to write a snapshot."""
 
     def __init__(self, least: int, snapshot: int = 0) -> None:
         self.snapshot, self.since, self.entries = snapshot, 0, 0
@@ -61,14 +60,14 @@ class Weight:
         self._most_entries = self._most // 16
 
     def add(self, size: int) -> bool:
-        """Count an entry; whether the entries now weigh more than the snapshot."""
+        """Count an entry; whether the entries now are larger than the snapshot."""
         self.since += size
         self.entries += 1
         return self.since > self._most or self.entries > self._most_entries
 
 
 class Journal:
-    """The state of whichever key is the current one. A single one: each costs PyFlink time when the key changes."""
+    """The state of the current key. It is a single state: each costs PyFlink time when the key changes."""
 
     def __init__(self, context: RuntimeContext) -> None:
         self._list = context.get_list_state(ListStateDescriptor("sash", Types.PICKLED_BYTE_ARRAY()))
@@ -76,37 +75,37 @@ class Journal:
         self._current = CurrentKey(self._list._remote_state_backend) if cached else None
 
     @property
-    def _own(self) -> Any:
-        """The list of the current key."""
+    def _current_list(self) -> Any:
+        """PyFlink's list state, of the current key."""
         if self._current is not None:
             self._current.set()
         return self._list
 
     def read(self) -> tuple[bytes | None, list[Entry]]:
         """The snapshot, if there is one, and the entries since."""
-        return restored(self._own.get() or ())
+        return read_elements(self._current_list.get() or ())
 
     def append(self, tail: Tail | None, entry: Entry) -> Tail | None:
-        """Add an entry; the key's tail then, if PyFlink keeps one. ``tail`` is the one before."""
-        if tail is not None and tail.takes(entry):
+        """Add an entry; the key's new tail, if PyFlink keeps one. ``tail`` is the one before."""
+        if tail is not None and tail.append(entry):
             return tail
-        element, own = (VERSION, [entry]), self._own
-        own.add(element)
-        return None if self._current is None else Tail(element, own.get_internal_state())
+        element, elements = (VERSION, [entry]), self._current_list
+        elements.add(element)
+        return None if self._current is None else Tail(element, elements.get_internal_state())
 
     def clear(self) -> None:
-        """Have nothing any more."""
-        self._own.clear()
+        """Delete everything."""
+        self._current_list.clear()
 
     def replace(self, snapshot: bytes) -> None:
-        """Have a snapshot instead of all entries."""
-        self._own.update([(VERSION, snapshot)])
+        """Replace all entries by a snapshot."""
+        self._current_list.update([(VERSION, snapshot)])
 
 
-def restored(elements: Iterable[tuple[Any, ...]]) -> tuple[bytes | None, list[Entry]]:
-    """The snapshot and the entries that a list has.
+def read_elements(elements: Iterable[tuple[Any, ...]]) -> tuple[bytes | None, list[Entry]]:
+    """The snapshot and the entries in a list of elements.
 
-    >>> restored([(1, b"snapshot"), (1, 5, "record"), (2, [(6, "another"), (7, None)])])
+    >>> read_elements([(1, b"snapshot"), (1, 5, "record"), (2, [(6, "another"), (7, None)])])
     (b'snapshot', [(5, 'record'), (6, 'another'), (7, None)])
     """
     snapshot: bytes | None = None
@@ -124,3 +123,40 @@ def restored(elements: Iterable[tuple[Any, ...]]) -> tuple[bytes | None, list[En
         else:
             snapshot = rest[0]
     return snapshot, entries
+
+
+class CurrentKey:
+    """The key of a record as PyFlink's state sees it, set only when the ``backend`` of the state needs it.
+
+    PyFlink sets the key of its state with every record, in Python, which takes about as long as an operator takes for
+    the record. An operator that is alive needs none of it. As soon as the function has a state besides Sash's, as one
+    derived from it may, keys are set with every record.
+    """
+
+    def __init__(self, backend: Any) -> None:
+        self._set, self._key = backend.set_current_key, backend.get_current_key()
+        self._states = backend._all_states = _States(backend._all_states, self)
+        backend.set_current_key, backend.get_current_key = self._note, lambda: self._key
+
+    def _note(self, key: Any) -> None:
+        self._key = key
+        if self._states.others:
+            self._set(key)
+
+    def set(self) -> None:
+        """Select the state of the key that PyFlink has set."""
+        self._set(self._key)
+
+
+class _States(dict[str, Any]):
+    """PyFlink's states by name, Sash's among them; ``others``: whether there are more."""
+
+    def __init__(self, states: dict[str, Any], current: CurrentKey) -> None:
+        super().__init__(states)
+        self.others, self._current = len(states) > 1, current
+
+    def __setitem__(self, name: str, state: Any) -> None:
+        super().__setitem__(name, state)
+        if not self.others:
+            self.others = True
+            self._current.set()

@@ -14,18 +14,18 @@ from sash.spi import ArrowOutput, KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
-from sash_flink.worker import spare_the_loaded
+from sash_flink.worker import freeze_loaded_objects
 
-__all__ = ["BAD", "LATE", "REJECTED", "RESULTS", "PackedFunction", "encode"]
+__all__ = ["LATE", "REJECTED", "RESULTS", "ROW_ERRORS", "PackedFunction", "encode"]
 
 RESULTS, LATE, REJECTED = 0, 1, 2
-"""What a batch that goes to the JVM begins with."""
-BAD = (TypeError, ValueError, ArithmeticError)
-"""What operators raise at rows that cannot be taken."""
+"""The first byte of a batch that goes to the JVM."""
+ROW_ERRORS = (TypeError, ValueError, ArithmeticError)
+"""The errors that operators raise for rows that they cannot take."""
 
 
 class PackedFunction(StatefulFunction):
-    """Takes record batches of a bucket's rows, as ``sash.flink.PackOperator`` makes them, gives what it unpacks."""
+    """Takes record batches of a bucket's rows, from ``sash.flink.PackOperator``, and returns those to unpack."""
 
     least = 1 << 18
 
@@ -35,7 +35,7 @@ class PackedFunction(StatefulFunction):
 
     def open(self, runtime_context: RuntimeContext) -> None:
         super().open(runtime_context)
-        spare_the_loaded()
+        freeze_loaded_objects()
 
     def create(self, snapshot: bytes | None) -> KeyedOperator:
         if snapshot is None:
@@ -61,7 +61,7 @@ class PackedFunction(StatefulFunction):
         batches = list(reader)
         if self.schema.names:
             table = pa.Table.from_batches(batches, reader.schema).cast(self.schema)
-        else:  # rows are all that counts
+        else:  # only the number of rows counts
             table = pa.table({"": pa.nulls(sum(batch.num_rows for batch in batches))})
         self.metrics.counts["rows"] += len(table)
         return list(self._take(live, table))
@@ -69,7 +69,7 @@ class PackedFunction(StatefulFunction):
     def _take(self, live: Live, table: pa.Table) -> Iterator[bytes]:
         try:
             outcomes = live.op.process_outcomes(table)
-        except BAD as error:
+        except ROW_ERRORS as error:
             if len(table) == 1:
                 self.metrics.counts["rejected"] += 1
                 reason = pa.array([str(error)], pa.string())

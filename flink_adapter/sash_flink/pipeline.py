@@ -20,8 +20,17 @@ from pyflink.util.java_utils import add_jars_to_context_class_loader, get_j_env_
 from sash_flink.types import sql_row
 
 __all__ = [
-    "BYTES", "bucket_names", "jvm", "keyed", "load_jar", "python", "row_info", "row_type", "stream_row", "transformed",
-    "unpacked",
+    "BYTES",
+    "bucket_names",
+    "jvm",
+    "key_by",
+    "load_jar",
+    "row_info",
+    "row_type",
+    "run_python",
+    "stream_row",
+    "transform_in_jvm",
+    "unpack",
 ]  # fmt: skip
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
@@ -30,7 +39,7 @@ _HELD = ExitStack()
 
 @cache
 def _jar() -> Path:
-    """The operators' jar; where Sash itself is in an archive, as a file for as long as this process runs."""
+    """The operators' jar. If Sash itself is in an archive, it is unpacked to a file while this process runs."""
     packed = resources.files("sash_flink") / "lib" / "sash-flink.jar"
     if not packed.is_file():
         raise FileNotFoundError(f"{packed} is missing: in a checkout of Sash, scripts/flink-jar builds it")
@@ -39,7 +48,7 @@ def _jar() -> Path:
 
 
 def load_jar(j_env: Any) -> None:
-    """Have Sash's operators in a job."""
+    """Add the jar of Sash's operators to a job."""
     url = _jar().resolve().as_uri()
     add_jars_to_context_class_loader([url])
     j_settings = get_j_env_configuration(j_env)
@@ -70,19 +79,19 @@ def row_info(*j_types: Any) -> Any:
 
 
 def bucket_names(count: int, max_parallelism: int) -> list[int]:
-    """What Flink calls so many buckets."""
+    """The names by which Flink spreads so many buckets over tasks."""
     return list(jvm().Buckets.named(count, max_parallelism))
 
 
-def transformed(j_stream: Any, name: str, j_type: Any, j_operator: Any) -> Any:
-    """A stream behind an operator of the JVM, which has as many tasks as are before it: rows stay in their order."""
+def transform_in_jvm(j_stream: Any, name: str, j_type: Any, j_operator: Any) -> Any:
+    """A stream behind an operator of the JVM, which has as many tasks as the stream: rows keep their order."""
     j_result = j_stream.transform(name, j_type, j_operator)
     j_result.setParallelism(j_stream.getParallelism())
     return j_result
 
 
-def keyed(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
-    """The stream of keys and stamped values, keyed where it is: records are exchanged once only."""
+def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
+    """The stream of keys and stamped values, keyed in place: records are exchanged only once."""
     gateway = get_gateway()
     selector, j_key_row = gateway.jvm.KeyByKeySelector(), row_info(j_key)
     exchanged = j_stream.keyBy(selector, j_key_row)
@@ -92,7 +101,7 @@ def keyed(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
     return utils.reinterpretAsKeyedStream(stamped, selector, j_key_row)
 
 
-def python(
+def run_python(
     j_keyed: Any, function: KeyedProcessFunction, j_result: Any, settings: dict[str, str], max_parallelism: int
 ) -> Any:
     """The stream behind a Python function, whose bundles are as ``settings`` say unless the job's own do."""
@@ -115,10 +124,8 @@ def python(
     return computed
 
 
-def unpacked(
-    j_stream: Any, schemas: Sequence[pa.Schema], tags: Sequence[OutputTag | None], end: int, table: bool
-) -> Any:
-    """The stream of rows of the batches that Python gives, with its side outputs."""
+def unpack(j_stream: Any, schemas: Sequence[pa.Schema], tags: Sequence[OutputTag | None], end: int, table: bool) -> Any:
+    """The stream of rows in the batches that Python returns, with its side outputs."""
     gateway = get_gateway()
     j_types = [row_type(schema) for schema in schemas]
     j_main = jvm().RowTypes.ofTables(j_types[0]) if table else jvm().RowTypes.ofStreams(j_types[0])
@@ -129,4 +136,4 @@ def unpacked(
         end,
         table,
     )
-    return transformed(j_stream, "sash: results", j_main, operator)
+    return transform_in_jvm(j_stream, "sash: results", j_main, operator)

@@ -1,4 +1,4 @@
-"""The way record by record: an operator a key."""
+"""The way record by record: one operator for each key."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sash import Query
 from sash.spi import POSITION, KeyOperator, bound_column
 from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
-from sash_flink.packed import BAD
-from sash_flink.values import IN_PROCESSES, in_threads, reader, row_of, unchanged, writer
-from sash_flink.worker import is_process, spare_the_loaded
+from sash_flink.packed import ROW_ERRORS
+from sash_flink.values import IN_PROCESSES, create_row, in_threads, reader, unchanged_type, writer
+from sash_flink.worker import freeze_loaded_objects, is_process
 
 __all__ = ["WindowOperatorFunction"]
 
@@ -23,9 +23,9 @@ class WindowOperatorFunction(StatefulFunction):
     """Runs a query on a stream that is keyed by the query's key, record by record: a part for jobs of your own.
 
     ``read`` are the columns that the query reads, with their Arrow types, in the order of ``query.columns``: what
-    records must have, as rows or tuples. ``results`` are those of its results. ``stamped`` records begin with the
-    watermark that they came behind; others are taken to come behind the one that PyFlink knows of, which is an older
-    one until a bundle is done.
+    records must have, as rows or tuples. ``results`` are the columns of its results. ``stamped`` records begin with the
+    watermark that preceded them; others are taken to follow the one that PyFlink knows of, which is an older one until
+    a bundle is done.
     """
 
     def __init__(self, query: Query, read: pa.Schema, results: pa.Schema, *, stamped: bool = False, **options: Any):
@@ -47,13 +47,13 @@ class WindowOperatorFunction(StatefulFunction):
         self._key_readers = [(i, read) for i, read in self._readers if i < keys]  # its columns are the first
         writers = [writer(field.type, self._times) for field in self.results]
         self._key_writers, self._writers = writers[:keys], writers[keys:]
-        self._same = [unchanged(field.type) for field in list(self.results)[keys:]]
+        self._same = [unchanged_type(field.type) for field in list(self.results)[keys:]]
         self._size = 10 * (2 + len(self.schema))  # as pickled among others: at most 9 a number, and a byte or two
         self._ends = self.results.field("window_end").type
         self._mixed = pa.types.is_struct(self._ends)
         self._late, self._rejected = OutputTag("sash-late"), OutputTag("sash-rejected")
-        self.create(None).warm_up()  # what is compiled is so before the first record comes
-        spare_the_loaded()
+        self.create(None).warm_up()  # compiles before the first record comes
+        freeze_loaded_objects()
 
     def split(self, value: Any, ctx: KeyedProcessFunction.Context) -> tuple[int, Any]:  # type: ignore[override]
         values = value._values if type(value) is Row else list(value)
@@ -109,18 +109,18 @@ class WindowOperatorFunction(StatefulFunction):
         self.metrics.counts["rows"] += 1
         try:
             results = live.op.take(records)
-        except BAD as error:
+        except ROW_ERRORS as error:
             self.metrics.counts["rejected"] += 1
             live.untouched = True
-            return [(self._rejected, Row(*self._written(records), str(error)))]
+            return [(self._rejected, Row(*self._write_values(records), str(error)))]
         rows = self._rows(live, results) if results else []
         if live.op.dropped:
             self.metrics.counts["late"] += 1
             live.untouched = len(self.query.lanes) == 1  # in another order it may not have been late
-            rows.append((self._late, Row(*self._written(records))))
+            rows.append((self._late, Row(*self._write_values(records))))
         return rows
 
-    def _written(self, records: Any) -> list[Any]:
+    def _write_values(self, records: Any) -> list[Any]:
         return [writer(field.type, self._times)(value) for field, value in zip(self.schema, records, strict=True)]
 
     def _rows(self, live: Live, results: list[tuple[Any, ...]]) -> list[Any]:
@@ -133,11 +133,12 @@ class WindowOperatorFunction(StatefulFunction):
 
     def _row(self, key: list[Any], result: tuple[Any, ...]) -> Row:
         if list(map(type, result)) == self._same:
-            return row_of([*key, *result], self._names)
+            return create_row([*key, *result], self._names)
         if self._mixed:  # ends are positions, or times of one of several columns
             name, *ends = result[:3]
             (lane,) = [lane for lane in self.query.lanes if name in lane.names]
-            which = bound_column(self.query, lane, name) or POSITION
-            apart = ([end if field.name == which else None for field in self._ends] for end in ends)
-            result = (name, *apart, *result[3:])
-        return row_of([*key, *(write(value) for write, value in zip(self._writers, result, strict=True))], self._names)
+            kind = bound_column(self.query, lane, name) or POSITION
+            structures = ([end if field.name == kind else None for field in self._ends] for end in ends)
+            result = (name, *structures, *result[3:])
+        values = [write(value) for write, value in zip(self._writers, result, strict=True)]
+        return create_row([*key, *values], self._names)

@@ -1,4 +1,4 @@
-"""What comes out of a query: a stream of results, and side outputs of rows that were late or could not be taken.
+"""The output of a query: a stream of results, and side outputs of rows that were late or could not be taken.
 
 PyFlink's own ``execute_and_collect`` cannot read instants and local times, and asks the JVM for every value. Here rows
 come to the client as Arrow record batches.
@@ -20,13 +20,13 @@ from pyflink.java_gateway import get_gateway
 from pyflink.util.java_utils import to_jarray
 
 from sash import spi
-from sash_flink.pipeline import BYTES, jvm, stream_row, transformed
+from sash_flink.pipeline import BYTES, jvm, stream_row, transform_in_jvm
 from sash_flink.source import Source
 
-__all__ = ["LATE", "REJECTED", "Collected", "Results", "packed_for_client", "side_outputs"]
+__all__ = ["LATE", "REJECTED", "Collected", "Results", "pack_for_client", "side_outputs"]
 
 LATE = OutputTag("sash-late")
-"""The side output of rows that came too late: the columns that the query reads."""
+"""The side output of late rows: the columns that the query reads."""
 REJECTED = OutputTag("sash-rejected")
 """The side output of rows that could not be taken: the columns that the query reads, and the ``reason``."""
 
@@ -47,8 +47,8 @@ class Results(DataStream):  # type: ignore[misc]  # PyFlink has no types
 
     def execute_and_collect(self, job_execution_name: str | None = None, limit: int | None = None) -> Any:
         """Run the job and iterate over the rows here; with ``limit``, a list of the first so many."""
-        j_stream, schema = packed_for_client(self)
-        # as PyFlink does before it runs a job: functions are told of their side outputs
+        j_stream, schema = pack_for_client(self)
+        # as PyFlink does before it runs a job: functions learn of their side outputs
         get_gateway().jvm.org.apache.flink.python.util.PythonConfigUtil.configPythonOperator(
             j_stream.getExecutionEnvironment()
         )
@@ -60,18 +60,18 @@ class Results(DataStream):  # type: ignore[misc]  # PyFlink has no types
 
 
 def side_outputs(read: pa.Schema, rejected: pa.Schema) -> dict[str, OutputTag]:
-    """The tags of both, with the types of their rows."""
+    """The tags of both side outputs, with the types of their rows."""
     outputs = ((LATE, read), (REJECTED, rejected))
     return {tag.tag_id: OutputTag(tag.tag_id, _from_java_type(stream_row(schema))) for tag, schema in outputs}
 
 
-def packed_for_client(stream: DataStream) -> tuple[Any, pa.Schema]:
-    """The stream's rows as record batches, a stream of the JVM's, and their columns."""
+def pack_for_client(stream: DataStream) -> tuple[Any, pa.Schema]:
+    """The stream's rows as record batches, in a stream of the JVM, and their columns."""
     source = Source(stream)
     names = to_jarray(get_gateway().jvm.int, [0])
     operator = jvm().PackOperator(source.columns(source.names), 0, names, 10_000, 100, -1, 10**6)
     j_type = Types.ROW([Types.INT(), BYTES]).get_java_type_info()
-    return transformed(source.stream._j_data_stream, "sash: collect", j_type, operator), source.schema
+    return transform_in_jvm(source.stream._j_data_stream, "sash: collect", j_type, operator), source.schema
 
 
 class Collected(AbstractContextManager["Collected"]):

@@ -1,4 +1,4 @@
-"""The stream that a query is asked of, what the query asks of its columns, and what columns the results have."""
+"""The stream that a query runs over, what the query asks of its columns, and the columns of the results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sash.spi import Column, EngineTypes, near, result_columns
 from sash_flink.pipeline import jvm, load_jar
 from sash_flink.types import arrow_type, timestamp
 
-__all__ = ["Source", "checked", "find"]
+__all__ = ["Source", "column_type", "result_schema"]
 
 
 class Source:
@@ -49,9 +49,9 @@ class Source:
 
     @staticmethod
     def _arrow(name: str, child: Any) -> pa.DataType:
-        told = re.match(r"TIMESTAMP(_LTZ)?\((\d)\)", child.getLogicalType().asSummaryString())
-        if told:  # PyFlink's own types forget the digits of some
-            return timestamp(int(told[2]), bool(told[1]))
+        timestamp_type = re.match(r"TIMESTAMP(_LTZ)?\((\d)\)", child.getLogicalType().asSummaryString())
+        if timestamp_type:  # PyFlink's own types forget the digits of some
+            return timestamp(int(timestamp_type[2]), bool(timestamp_type[1]))
         try:
             return arrow_type(_from_java_data_type(child))
         except TypeError:
@@ -67,13 +67,13 @@ class Source:
         return jvm().Columns(self.j_type, to_jarray(gateway.jvm.String, list(read)), places)
 
 
-def checked(query: Query, schema: pa.Schema, types: Mapping[str, pa.DataType] | None = None) -> pa.Schema:
-    """The columns that ``query`` gives on a stream of ``schema``; what does not fit is a clear error."""
-    columns = result_columns(query, lambda name: Column(name, find(schema, name)), _FlinkTypes(), types)
+def result_schema(query: Query, schema: pa.Schema, types: Mapping[str, pa.DataType] | None = None) -> pa.Schema:
+    """The columns of the results of ``query`` on a stream of ``schema``. Raises a clear error for what does not fit."""
+    columns = result_columns(query, lambda name: Column(name, column_type(schema, name)), _FlinkTypes(), types)
     return pa.schema([(column.name, column.kind) for column in columns])
 
 
-def find(schema: pa.Schema, name: str) -> pa.DataType:
+def column_type(schema: pa.Schema, name: str) -> pa.DataType:
     """The type of the column of this name."""
     if name not in schema.names:
         there = ", ".join(map(repr, schema.names)) or "none"

@@ -16,7 +16,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Row, RowKind
 from pyflink.common.time import Instant
 
-__all__ = ["IN_PROCESSES", "Converter", "Times", "in_threads", "reader", "row_of", "unchanged", "writer"]
+__all__ = ["IN_PROCESSES", "Converter", "Times", "create_row", "in_threads", "reader", "unchanged_type", "writer"]
 
 _EPOCH, _FIRST_DAY = datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
 _WIDE = Context(prec=77)
@@ -25,12 +25,12 @@ Converter = Callable[[Any], Any]
 
 
 class Times(NamedTuple):
-    """How times cross, by their kind: ``instant``, ``local``, ``date`` or ``time``; others are as they are."""
+    """Converters by the kind of time: ``instant``, ``local``, ``date`` or ``time``; other kinds need none."""
 
-    read: Mapping[str, Converter]
-    """What turns PyFlink's value into the one that operators take, and leaves the latter as it is."""
-    written: Mapping[str, Converter]
-    """The other way round, of values that are not null."""
+    readers: Mapping[str, Converter]
+    """Convert PyFlink's value into the one that operators take, which they leave as it is."""
+    writers: Mapping[str, Converter]
+    """Convert a result, which is not null, into PyFlink's value."""
 
 
 def _kind_of_time(kind: pa.DataType) -> str:
@@ -40,8 +40,8 @@ def _kind_of_time(kind: pa.DataType) -> str:
 
 
 def reader(kind: pa.DataType, times: Times) -> Converter | None:
-    """What turns PyFlink's value of a column into the one that operators take; None: nothing has to be done."""
-    read = times.read.get(_kind_of_time(kind))
+    """The converter of PyFlink's values of a column into those that operators take; None: none is needed."""
+    read = times.readers.get(_kind_of_time(kind))
     if read is not None:
         return read
     if pa.types.is_struct(kind):
@@ -55,18 +55,18 @@ def reader(kind: pa.DataType, times: Times) -> Converter | None:
 
 
 def writer(kind: pa.DataType, times: Times) -> Converter:
-    """What turns a result into the value that PyFlink takes for a column of this type."""
-    write = times.written.get(_kind_of_time(kind)) or _writer(kind, times)
+    """The converter of results into the values that PyFlink takes for a column of this type."""
+    write = times.writers.get(_kind_of_time(kind)) or _writer(kind, times)
     return lambda value: None if value is None else write(value)
 
 
-def unchanged(kind: pa.DataType) -> type | None:
-    """The type of those values that :func:`writer` leaves as they are, if there is one: to be asked first."""
+def unchanged_type(kind: pa.DataType) -> type | None:
+    """The type of the values that :func:`writer` leaves as they are, if there is one: to be checked first."""
     return next((same for is_it, same in _SAME if is_it(kind)), None)
 
 
-def row_of(values: list[Any], names: list[str]) -> Row:
-    """A row of named values. To call ``Row`` and ``set_field_names`` takes several times as long."""
+def create_row(values: list[Any], names: list[str]) -> Row:
+    """A row of named values. Calling ``Row`` and ``set_field_names`` takes several times as long."""
     row = object.__new__(Row)
     of = row.__dict__
     of["_values"], of["_fields"], of["_from_dict"], of["_row_kind"] = values, names, False, _INSERT
@@ -74,7 +74,7 @@ def row_of(values: list[Any], names: list[str]) -> Row:
 
 
 def _writer(kind: pa.DataType, times: Times) -> Converter:
-    if (write := unchanged(kind)) not in (None, str):
+    if (write := unchanged_type(kind)) not in (None, str):
         return write
     if pa.types.is_binary(kind):
         return lambda value: value.to_bytes() if hasattr(value, "estimated_count") else bytes(value)
@@ -104,7 +104,7 @@ _SAME: list[tuple[Callable[[pa.DataType], bool], type]] = [
 
 
 def _seconds_of(value: Any) -> tuple[int, int]:
-    """Those of a time with a zone since 1970, and nanoseconds."""
+    """The seconds of a time with a zone since 1970, and the nanoseconds."""
     if isinstance(value, np.datetime64):
         return divmod(int(value.astype("datetime64[ns]").astype(np.int64)), 10**9)
     since = value - _EPOCH
@@ -128,7 +128,7 @@ IN_PROCESSES = Times({"instant": _moment}, {"instant": lambda value: Instant(*_s
 
 
 def in_threads() -> Times:
-    """How times cross in a thread of the JVM, where alone this can be called."""
+    """The converters in a thread of the JVM; can be called only there."""
     # It works in an interpreter inside a JVM only, so that this module must do without it elsewhere. It has no types.
     from pemja import findClass  # type: ignore[import-untyped]
 
@@ -143,17 +143,17 @@ def in_threads() -> Times:
         moment = _local_of(value)
         return local.of(moment.year, moment.month, moment.day, *of_day(moment))
 
-    written: dict[str, Converter] = {
+    writers: dict[str, Converter] = {
         "instant": lambda value: instant.ofEpochSecond(*_seconds_of(value)),
         "local": java_local,
         "date": lambda value: day.ofEpochDay((value - _FIRST_DAY).days),
         "time": lambda value: clock.of(*of_day(value)),
     }
-    return Times(_FROM_JAVA, written)
+    return Times(_FROM_JAVA, writers)
 
 
 def _unless(kind: type, convert: Converter) -> Converter:
-    """Convert objects of Java's, not nulls and what is of Python's type already."""
+    """Convert Java's objects, but neither nulls nor values of Python's type."""
     return lambda value: value if value is None or isinstance(value, kind) else convert(value)
 
 

@@ -1,4 +1,4 @@
-"""What is particular about a Python worker of Flink."""
+"""Preparation of a Python worker of Flink, and patches for PyFlink and Beam."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ import sys
 import threading
 from typing import Any
 
-__all__ = ["end_bundles_at_once", "is_process", "let_arrays_be_null", "mend_print", "settle", "spare_the_loaded"]
+__all__ = ["end_bundles_at_once", "freeze_loaded_objects", "is_process", "patch_null_arrays", "patch_print", "settle"]
 
 _SAMPLER = "apache_beam.runners.worker.statesampler"
 """A module of Beam, by which PyFlink talks to processes."""
 _JVM = "_pemja"
 """A module that is there in interpreters inside a JVM only."""
 _FULL_AFTER = 100
-"""So many collections of the middle generation, each after some 8,000 new objects, are made before a full one."""
+"""The number of collections of the middle generation, each after some 8,000 new objects, before a full one."""
 
 
-def mend_print() -> None:
-    """Let Numba be imported in a worker, which has put a function of its own in the place of ``print``.
+def patch_print() -> None:
+    """Make Numba importable in a worker, which has replaced ``print`` by a function of its own.
 
-    Numba looks ``print`` up in the module that the function says it is from, and does not find it there.
+    Numba looks ``print`` up in the module that the function names as its own, and does not find it there.
     """
     home = sys.modules.get(getattr(builtins.print, "__module__", ""))
     if home is not None and not hasattr(home, "print"):
         home.print = builtins.print  # type: ignore[attr-defined]
 
 
-def spare_the_loaded() -> None:
-    """Let Python's garbage collector leave alone what is there now: modules, compiled kernels, PyFlink's objects.
+def freeze_loaded_objects() -> None:
+    """Exclude all current objects from garbage collection: modules, compiled kernels, PyFlink's objects.
 
     A full collection walks through more than a hundred thousand objects of Numba and pandas: the record that sets one
     off waits for 30 to 100 ms, and nothing is found. Call this when a function is opened, after all is imported and
-    compiled. It costs one such collection, and cycles among the objects of that time are never found any more.
+    compiled. It costs one such collection, and cycles among the objects of that time are never freed.
 
     What is left are the slices of windows, which are in no cycles: so full collections become ten times as rare.
     """
@@ -44,23 +44,23 @@ def spare_the_loaded() -> None:
 
 
 def settle() -> None:
-    """Make a worker fit for what it is there for: a process, or, in thread mode, an interpreter in the JVM's."""
+    """Prepare a worker: a process or, in thread mode, an interpreter in that of the JVM."""
     if is_process():
-        from sash.spi import keep_freed_memory  # not before mend_print: it imports Numba
+        from sash.spi import keep_freed_memory  # not before patch_print: it imports Numba
 
         keep_freed_memory()
         end_bundles_at_once()
     else:
-        let_arrays_be_null()
+        patch_null_arrays()
 
 
 def is_process() -> bool:
-    """Whether functions run in a process of Python's own, not in a thread of the JVM."""
+    """Whether functions run in a Python process, not in a thread of the JVM."""
     return _JVM not in sys.modules
 
 
-def let_arrays_be_null() -> None:
-    """Mend PyFlink's thread mode, which takes a null in a column of arrays for an array, and fails."""
+def patch_null_arrays() -> None:
+    """Patch PyFlink's thread mode, which fails on a null in a column of arrays."""
     from pyflink.fn_execution.embedded.converters import ArrayDataConverter, ListDataConverter
 
     def to_internal(self: Any, value: Any) -> Any:
@@ -73,10 +73,10 @@ def let_arrays_be_null() -> None:
 
 
 def end_bundles_at_once() -> None:
-    """Let bundles be over when all is done.
+    """Patch Beam so that a bundle ends as soon as its work is done.
 
-    A thread of Beam's wakes up now and then and notes what a bundle is at, first after 2 ms, then each time after a
-    fifth longer, and a bundle waits at its end until it does. PyFlink reads none of these notes.
+    A thread of Beam wakes up now and then to sample the state of a bundle, first after 2 ms, then each time after a
+    fifth longer, and a bundle waits at its end until it does. PyFlink reads none of these samples.
     """
     beam = sys.modules[_SAMPLER]
     if hasattr(beam.StateSampler, "unsampled"):

@@ -27,7 +27,7 @@ def loads(env: StreamExecutionEnvironment, rows: Any = None) -> DataStream:
 @pytest.mark.parametrize("packed", [True, False])
 def test_late_and_rejected_rows_are_side_outputs(flink: StreamExecutionEnvironment, packed: bool) -> None:
     import sash_flink
-    from sash_flink.results import Collected, packed_for_client
+    from sash_flink.results import Collected, pack_for_client
 
     stream = sash_flink.with_watermarks(loads(flink), PEAKS, every_record=True)
     results = sash_flink.aggregate(stream, PEAKS, packed=packed, latency="5ms")
@@ -37,7 +37,7 @@ def test_late_and_rejected_rows_are_side_outputs(flink: StreamExecutionEnvironme
         "late": results.get_side_output(sash_flink.LATE),
         "rejected": results.get_side_output(sash_flink.REJECTED),
     }.items():
-        j_stream, schema = packed_for_client(each)
+        j_stream, schema = pack_for_client(each)
         found[name] = Collected(j_stream.collectAsync(), schema)
     flink.execute_async("side outputs")
     rows = {name: sorted(tuple(row) for row in rows) for name, rows in found.items()}

@@ -76,9 +76,9 @@ def test_threads_of_the_jvm_instead_of_worker_processes() -> None:
 def test_a_worker_does_not_look_for_garbage_among_what_is_loaded() -> None:
     counts, said = ran(
         "import gc\n"
-        "from sash_flink.worker import spare_the_loaded\n"
+        "from sash_flink.worker import freeze_loaded_objects\n"
         "before = gc.get_freeze_count()\n"
-        "spare_the_loaded()\n"
+        "freeze_loaded_objects()\n"
         "print([before, gc.get_freeze_count(), len(gc.get_objects()), gc.get_threshold()[2]])\n"
     )
     before, frozen, left, full_after = counts

@@ -9,16 +9,16 @@ from typing import Any
 
 from pyflink.common import Row
 
-from sash_flink.currentkey import CurrentKey
-from sash_flink.values import row_of
+from sash_flink.journal import CurrentKey
+from sash_flink.values import create_row
 
 
 def test_a_row_made_at_once_is_as_one_that_pyflink_makes() -> None:
     """``Row`` takes its time for names. One that has other attributes in a new PyFlink would fail here first."""
     row = Row(1, "a")
     row.set_field_names(["n", "s"])
-    assert vars(row_of([1, "a"], ["n", "s"])) == vars(row)
-    assert row_of([1, "a"], ["n", "s"]).as_dict() == {"n": 1, "s": "a"}
+    assert vars(create_row([1, "a"], ["n", "s"])) == vars(row)
+    assert create_row([1, "a"], ["n", "s"]).as_dict() == {"n": 1, "s": "a"}
 
 
 class Backend:

@@ -27,11 +27,11 @@ def stream_of(env: StreamExecutionEnvironment, rows: Rows) -> DataStream:
 
 def collected(env: StreamExecutionEnvironment, streams: Mapping[str, DataStream]) -> dict[str, Rows]:
     """The rows of several streams of one job, in the order in which they come."""
-    from sash_flink.results import Collected, packed_for_client
+    from sash_flink.results import Collected, pack_for_client
 
     found = {}
     for name, stream in streams.items():
-        j_stream, schema = packed_for_client(stream)
+        j_stream, schema = pack_for_client(stream)
         found[name] = Collected(j_stream.collectAsync(), schema)
     env.execute_async("ways")
     return {name: [tuple(row) for row in rows] for name, rows in found.items()}

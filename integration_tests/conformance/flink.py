@@ -65,7 +65,7 @@ def run_cases(
     from pyflink.datastream import RuntimeExecutionMode
 
     import sash_flink
-    from sash_flink.results import Collected, packed_for_client
+    from sash_flink.results import Collected, pack_for_client
 
     cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])  # workers do not have this module
     if batch:
@@ -76,7 +76,7 @@ def run_cases(
         if not batch and case.query.time in case.query.orders:
             stream = sash_flink.with_watermarks(stream, case.query, every_record=True)
         results = sash_flink.aggregate(stream, case.query, **options, **case.options)
-        j_stream, schema = packed_for_client(results)
+        j_stream, schema = pack_for_client(results)
         iterators[case.name] = Collected(j_stream.collectAsync(), schema)
     env.execute_async("conformance")
     return {name: [_told(row.as_dict()) for row in rows] for name, rows in iterators.items()}

@@ -51,8 +51,8 @@ def run_job(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> Ru
     import cloudpickle
 
     import sash_flink
-    from sash_flink.results import packed_for_client
-    from sash_flink.source import Source, checked
+    from sash_flink.results import pack_for_client
+    from sash_flink.source import Source, result_schema
 
     cloudpickle.register_pickle_by_value(matrix)  # workers do not have it
 
@@ -63,9 +63,9 @@ def run_job(engine: Engine, env: StreamExecutionEnvironment, folder: Path) -> Ru
         collected = {}
         for late in (False, True):
             stream = _stream(env, f"matrix-{late}", engine.sql(kinds), path)
-            asked = engine.query(kinds, late, partial(checked, schema=Source(stream).schema))
+            asked = engine.query(kinds, late, partial(result_schema, schema=Source(stream).schema))
             stream = sash_flink.with_watermarks(stream, asked, every_record=True)
-            j_stream, schema = packed_for_client(sash_flink.aggregate(stream, asked, **_options(engine)))
+            j_stream, schema = pack_for_client(sash_flink.aggregate(stream, asked, **_options(engine)))
             collected[late] = j_stream.collectAsync(), schema
         env.execute_async("matrix")
         return {late: _read(*results) for late, results in collected.items()}

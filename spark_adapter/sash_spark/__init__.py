@@ -38,13 +38,13 @@ def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) ->
 
 
 def explain(df: DataFrame, query: Query, order: Any = None, **options: Any) -> str:
-    """The plan in words: what :func:`sash.explain` tells, how Spark runs it, and a warning of all that is slow.
+    """The plan in words: what :func:`sash.explain` says, how Spark runs it, and warnings of what is slow.
 
     The arguments are those of :func:`aggregate`, which refuses here what it would refuse there. Nothing runs.
     """
     import sash
 
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         aggregate(df, query, order, **options)
     if df.isStreaming:
@@ -55,7 +55,7 @@ def explain(df: DataFrame, query: Query, order: Any = None, **options: Any) -> s
         by = f"by {', '.join(query.keys)}" if query.keys else "into one task, because the query has no key"
         often = f", {len(query.lanes)} times" if len(query.lanes) > 1 else ""
         how = [f"spark      a batch: shuffled {by} and sorted{often}; Arrow batches to Python workers"]
-    ours = [warning for warning in said if issubclass(warning.category, UserWarning)]  # PySpark's are of versions
+    ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]  # PySpark warns of versions
     return "\n".join([sash.explain(query), *how, *(f"warning    {warning.message}" for warning in ours)])
 
 

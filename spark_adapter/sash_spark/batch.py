@@ -20,16 +20,16 @@ from pyspark.sql import types as T
 from sash import Query
 from sash.spi import SortedBatches, coalesce_batches
 from sash_spark.paths import orders_of, read_columns
-from sash_spark.schema import arrow_schema, checked
+from sash_spark.schema import arrow_schema, output_schema
 from sash_spark.worker import check_python, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Worker", "aggregate_batch", "in_order", "rank"]
+__all__ = ["Worker", "aggregate_batch", "rank", "sort_by_key"]
 
 ROWS = 1 << 16
-"""How many rows are taken at a time: enough that a call costs nothing, few enough that they stay in the cache."""
+"""The rows taken at a time: enough that a call costs nothing, few enough that they stay in the cache."""
 
 
 def aggregate_batch(
@@ -41,22 +41,22 @@ def aggregate_batch(
 ) -> DataFrame:
     """The results of ``query`` over a batch DataFrame (see :func:`sash_spark.aggregate`).
 
-    ``types`` tells the types of aggregates of your own, where two values of its columns do not; ``partitions`` how many
-    tasks share the keys, if not as many as Spark is set to.
+    ``types`` are the types of your own aggregates, for results whose type cannot be inferred; ``partitions`` is the
+    number of tasks that share the keys, if not Spark's default.
     """
-    schema = checked(query, df.schema, types)
+    schema = output_schema(query, df.schema, types)
     orders = orders_of(df, order)
     check_python(df.sparkSession)
     results = []
     for lane in query.lanes:
         windows: Any = query.windows if None in lane.names else {name: query.named[name] for name in lane.names}
         final = query.using(windows=windows, watermark_delay=None, allowed_lateness=None)
-        results.append(in_order(df, final, orders, partitions).mapInArrow(Worker(final, schema), schema))
+        results.append(sort_by_key(df, final, orders, partitions).mapInArrow(Worker(final, schema), schema))
     return reduce(lambda a, b: a.unionAll(b), results)
 
 
-def in_order(df: DataFrame, query: Query, orders: Sequence[str] = (), partitions: int | None = None) -> DataFrame:
-    """The columns that a query of one lane reads, as c0, c1, …, the rows of a key together and in order."""
+def sort_by_key(df: DataFrame, query: Query, orders: Sequence[str] = (), partitions: int | None = None) -> DataFrame:
+    """The columns that a query of one lane reads, as c0, c1, …, with the rows of a key together and in order."""
     lane = query.lanes[0]
     if lane.order is None and not orders:
         raise ValueError(
@@ -106,7 +106,7 @@ def rank(df: DataFrame, keys: Sequence[str], order: str) -> Column:
 
 
 class Worker:
-    """What a task does with its partition. It is pickled: the query, with users' functions, travels in it."""
+    """Runs a task over its partition. It is pickled, with the query and users' functions."""
 
     def __init__(self, query: Query, schema: T.StructType, rows: int = ROWS) -> None:
         self.query, self.schema, self.rows = query, schema, rows

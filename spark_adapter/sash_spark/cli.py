@@ -49,21 +49,21 @@ def run(job: Job) -> Iterator[Any]:
         raise DataError(_cause(error)) from error
     yield from (pq.read_table(path.removeprefix("file://")).replace_schema_metadata() for path in files)
     if job.streaming:
-        yield from _left(spark, job)
+        yield from _open_windows(spark, job)
 
 
-def _left(spark: SparkSession, job: Job) -> Iterator[Any]:
-    """The results of windows that are open when the files are through: to Spark, a stream never ends."""
+def _open_windows(spark: SparkSession, job: Job) -> Iterator[Any]:
+    """The results of windows that are still open after the last file: to Spark, a stream never ends."""
     columns = ArrowOutput(job.query, arrow_schema(sash_spark.output_schema(job.query, _schema(job))))
     for operator in read_state(spark, str(job.scratch / "checkpoint"), job.query).values():
         yield from map(pa.table, columns.batches(operator.close_outcomes()))
 
 
 def _session(job: Job) -> SparkSession:
-    """The Spark that runs already, or a new one; what its JVM has to say goes to a file."""
+    """The Spark that runs already, or a new one, whose JVM logs to a file."""
     log = job.scratch / "spark.log"
     try:
-        with _silent(log):
+        with _redirect_stderr(log):
             return SparkSession.getActiveSession() or _start(job.parallelism or os.cpu_count() or 1)
     except PySparkRuntimeError as error:
         said = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
@@ -91,8 +91,8 @@ def _start(tasks: int) -> SparkSession:
 
 
 @contextmanager
-def _silent(log: Path) -> Iterator[None]:
-    """The JVM that is started meanwhile has its streams from this process: it writes to a file for all its life."""
+def _redirect_stderr(log: Path) -> Iterator[None]:
+    """Redirect stderr to a file: a JVM that is started meanwhile inherits it for good."""
     sys.stderr.flush()
     kept, file = os.dup(2), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     try:
@@ -133,22 +133,22 @@ def _schema(job: Job) -> Any:
     return from_arrow_schema(in_micros(job.source.schema), prefer_timestamp_ntz=True)
 
 
-def _numbered(df: DataFrame) -> DataFrame:
-    """With what tells the order of rows."""
+def _number_rows(df: DataFrame) -> DataFrame:
+    """The DataFrame with columns that tell the order of rows."""
     file, row = (F.col(f"_metadata.{name}") for name in ("file_name", "row_index"))
     return df.select("*", file.alias(_ORDER[0]), row.alias(_ORDER[1]))
 
 
 def _batch(spark: SparkSession, job: Job, out: str) -> None:
     df = spark.read.schema(_schema(job)).parquet(str(_folder(job)))
-    results = sash_spark.aggregate(_numbered(df), job.query, order=list(_ORDER))
+    results = sash_spark.aggregate(_number_rows(df), job.query, order=list(_ORDER))
     results.write.parquet(out)
     job.tally.rows_in, job.tally.late = df.count(), 0
 
 
 def _stream(spark: SparkSession, job: Job, out: str) -> None:
     files = spark.readStream.schema(_schema(job)).option("maxFilesPerTrigger", 1)
-    df = _numbered(files.parquet(str(_folder(job))))
+    df = _number_rows(files.parquet(str(_folder(job))))
     results = sash_spark.aggregate(df, job.query, order=list(_ORDER), state="whole")
     writer = results.writeStream.format("parquet").option("checkpointLocation", str(job.scratch / "checkpoint"))
     running = writer.trigger(availableNow=True).start(out)
@@ -166,7 +166,7 @@ def _count(job: Job, progress: list[Any]) -> None:
 
 
 def _cause(error: PySparkException) -> str:
-    """What a worker or Spark complained of, without the traces."""
+    """The message of a worker or of Spark, without the traces."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     ours = [line for line in lines if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
     return ours[-1].partition(": ")[2] if ours else lines[0]

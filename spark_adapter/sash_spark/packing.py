@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql import types as T
 
-__all__ = ["PACKED", "Pack", "in_order", "pieces", "rows_of", "unpacked"]
+__all__ = ["PACKED", "Pack", "read_rows", "serialize", "sort_rows", "unpack"]
 
 PACKED = "bucket int, task int, piece int, rows binary"
 """A piece of the rows that a task has for a bucket; pieces are numbered in their order."""
 ROWS = 1 << 17
-"""So many rows a task takes at a time: with fewer, each piece costs more than its rows."""
+"""The rows that a task takes at a time: with fewer, each piece costs more than its rows."""
 MOST = 1 << 20
-"""So many results are a row at most, which Spark holds in memory as a whole."""
+"""The most results in one row, which Spark holds in memory as a whole."""
 
 
 class Pack:
-    """What a task does with its rows, whose first column is the bucket; the others have the types of ``schema``."""
+    """Packs the rows of a task, whose first column is the bucket; the others have the types of ``schema``."""
 
     def __init__(self, schema: pa.Schema, rows: int = ROWS) -> None:
         self.schema, self.rows = schema, rows
@@ -47,23 +47,23 @@ class Pack:
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
         for piece, batch in enumerate(coalesce_batches(batches, self.rows)):
-            yield self._packed(batch, task, piece)
+            yield self._pack(batch, task, piece)
 
-    def _packed(self, batch: pa.RecordBatch, task: int, piece: int) -> pa.RecordBatch:
-        buckets, rows = batch.column(0).to_numpy(), _typed(batch, self.schema)
+    def _pack(self, batch: pa.RecordBatch, task: int, piece: int) -> pa.RecordBatch:
+        buckets, rows = batch.column(0).to_numpy(), _cast(batch, self.schema)
         if (buckets != buckets[0]).any():
-            small = buckets.astype(np.int16) if buckets.max() < 2**15 else buckets  # which are sorted by radix
+            small = buckets.astype(np.int16) if buckets.max() < 2**15 else buckets  # small integers are sorted by radix
             order = np.argsort(small, kind="stable")
             buckets, rows = buckets[order], rows.take(pa.array(order))
         starts = np.flatnonzero(np.diff(buckets, prepend=-1))
         sizes = np.diff(starts, append=len(buckets))
-        blobs = pieces([rows.slice(*part) for part in zip(starts.tolist(), sizes.tolist(), strict=True)], len(rows))
+        blobs = serialize([rows.slice(*part) for part in zip(starts.tolist(), sizes.tolist(), strict=True)], len(rows))
         columns = [buckets[starts], np.full(len(starts), task, np.int32), np.full(len(starts), piece, np.int32)]
         arrays = [*map(pa.array, columns), pa.array(blobs, pa.binary())]
         return pa.RecordBatch.from_arrays(arrays, ["bucket", "task", "piece", "rows"])
 
 
-def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The columns behind the first one, instants in UTC whatever zone the session has."""
     arrays = [
         array if array.type == field.type else array.cast(field.type)
@@ -72,8 +72,8 @@ def _typed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def rows_of(frames: Iterable[pd.DataFrame], schema: pa.Schema) -> pa.Table:
-    """The rows of all pieces that came, task by task."""
+def read_rows(frames: Iterable[pd.DataFrame], schema: pa.Schema) -> pa.Table:
+    """The rows of all pieces, task by task."""
     columns = ("task", "piece", "rows")
     packed = [row for frame in frames for row in zip(*(frame[name] for name in columns), strict=True)]
     packed.sort(key=lambda row: row[:2])
@@ -81,7 +81,7 @@ def rows_of(frames: Iterable[pd.DataFrame], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches(batches, schema)
 
 
-def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:
+def sort_rows(table: pa.Table, names: Sequence[str]) -> pa.Table:
     """The rows sorted by columns; equal ones stay as they are. Nulls come last."""
     columns = [table.column(name) for name in names]
     if any(column.null_count or not _numeric(column.type) for column in columns):
@@ -96,18 +96,18 @@ def _numeric(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_timestamp(kind))
 
 
-def pieces(batches: Iterable[pa.RecordBatch], most: int = MOST) -> list[bytes]:
-    """The bytes of so many rows at a time, of results as the rows that a stateful function gives."""
+def serialize(batches: Iterable[pa.RecordBatch], most: int = MOST) -> list[bytes]:
+    """The bytes of batches, at most so many rows each."""
     parts = (batch.slice(at, most) for batch in batches for at in range(0, len(batch), most))
     return [part.serialize().to_pybytes() for part in parts]
 
 
-def unpacked(packed: DataFrame, schema: T.StructType, arrow: pa.Schema) -> DataFrame:
+def unpack(packed: DataFrame, schema: T.StructType, arrow: pa.Schema) -> DataFrame:
     """The results in the column ``rows``, as rows."""
-    return packed.select("rows").where("rows IS NOT NULL").mapInArrow(partial(_unpack, arrow), schema)
+    return packed.select("rows").where("rows IS NOT NULL").mapInArrow(partial(_unpack_batches, arrow), schema)
 
 
-def _unpack(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _unpack_batches(schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     settle()
     for batch in batches:
         for blob in batch.column(0):

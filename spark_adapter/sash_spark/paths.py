@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from sash import Query
 
-__all__ = ["column", "find", "key_column", "orders_of", "path_of", "quoted", "read_columns"]
+__all__ = ["column", "find", "key_column", "orders_of", "path_of", "quote", "read_columns"]
 
 
 def path_of(schema: T.StructType, name: str) -> tuple[str, ...]:
@@ -45,11 +45,11 @@ def find(schema: T.StructType, name: str) -> T.StructField:
 
 def _parts(name: str) -> Iterator[str]:
     """The parts of ``a.`b.c`.d``."""
-    part, quoted = "", False
+    part, in_quotes = "", False
     for character in name:
         if character == "`":
-            quoted = not quoted
-        elif character == "." and not quoted:
+            in_quotes = not in_quotes
+        elif character == "." and not in_quotes:
             yield part
             part = ""
         else:
@@ -64,14 +64,14 @@ def _missing(name: str, part: str, above: Sequence[str], there: Sequence[str]) -
     return f"column {name!r} is not in {where}, which has {', '.join(map(repr, there)) or 'none'}{meant}"
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A name as SQL takes it, whatever is in it."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def column(df: DataFrame, name: str) -> Column:
     """A column, or a field within structures."""
-    return F.col(".".join(map(quoted, path_of(df.schema, name))))
+    return F.col(".".join(map(quote, path_of(df.schema, name))))
 
 
 def key_column(df: DataFrame, name: str) -> Column:

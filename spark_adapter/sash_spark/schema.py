@@ -1,4 +1,4 @@
-"""What a query asks of a DataFrame, and what columns its results have: known before any job starts."""
+"""What a query asks of a DataFrame, and the columns of its results, known before any job starts."""
 
 from __future__ import annotations
 
@@ -19,24 +19,26 @@ __all__ = ["arrow_schema", "checked", "output_schema"]
 
 
 def output_schema(query: Query, input_schema: T.StructType, types: Mapping[str, Any] | None = None) -> T.StructType:
-    """The columns that ``query`` gives on a DataFrame of ``input_schema``; what does not fit is a clear error.
+    """The columns of the results of ``query`` on a DataFrame of ``input_schema``; an error says what does not fit.
 
-    ``types`` tells the types of aggregates of your own whose results do not tell them: as ``{"spread": "double"}``.
+    ``types`` are the types of your own aggregates, for results whose type cannot be inferred: ``{"spread": "double"}``.
     """
     known: dict[pa.DataType, T.DataType] = {}  # Arrow has fewer types: those of the DataFrame's own columns stay
 
     def arrow(kind: T.DataType) -> pa.DataType:
-        found = arrow_schema(T.StructType([T.StructField("", kind)])).field(0).type
-        known.setdefault(found, kind)
-        return found
+        arrow_type = arrow_schema(T.StructType([T.StructField("", kind)])).field(0).type
+        known.setdefault(arrow_type, kind)
+        return arrow_type
 
     def column(name: str) -> Column:
         field = find(input_schema, name)
         return Column(name, arrow(field.dataType), field.nullable)
 
-    given = {name: arrow(_parsed(kind)) for name, kind in (types or {}).items()}
+    given = {name: arrow(_parse_type(kind)) for name, kind in (types or {}).items()}
     columns = result_columns(query, column, _SparkTypes(), given)
-    return T.StructType([T.StructField(name, known.get(kind) or _spark(kind), null) for name, kind, null in columns])
+    return T.StructType(
+        [T.StructField(name, known.get(kind) or _spark_type(kind), null) for name, kind, null in columns]
+    )
 
 
 checked = output_schema
@@ -44,13 +46,13 @@ checked = output_schema
 
 
 def arrow_schema(schema: T.StructType) -> pa.Schema:
-    """The same columns in Arrow, instants in UTC. From Spark 4.2 on that has to be said."""
+    """The same columns in Arrow, with instants in UTC, which Spark 4.2 and newer have to be told."""
     zone: dict[str, Any] = {"timezone": "UTC"} if "timezone" in signature(to_arrow_schema).parameters else {}
     return to_arrow_schema(schema, **zone)
 
 
-def _parsed(kind: Any) -> T.DataType:
-    """A type, given as such or in words."""
+def _parse_type(kind: Any) -> T.DataType:
+    """A type, from a type or its name."""
     if isinstance(kind, T.DataType):
         return kind
     if not isinstance(kind, str):
@@ -58,13 +60,13 @@ def _parsed(kind: Any) -> T.DataType:
     return T.DataType.fromDDL(kind)
 
 
-def _spark(kind: pa.DataType) -> T.DataType:
+def _spark_type(kind: pa.DataType) -> T.DataType:
     return from_arrow_type(kind, prefer_timestamp_ntz=True)
 
 
 class _SparkTypes(EngineTypes):
     def name(self, kind: pa.DataType) -> str:
-        return _spark(kind).simpleString()
+        return _spark_type(kind).simpleString()
 
     def samples(self, kind: pa.DataType) -> tuple[Any, Any]:
         if pa.types.is_map(kind):  # a list of pairs

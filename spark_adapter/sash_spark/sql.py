@@ -1,6 +1,6 @@
-"""Queries in SQL: ``SELECT * FROM sash(TABLE(readings), 'peak.toml')``, and a view for those that ask for speed.
+"""Queries in SQL: ``SELECT * FROM sash(TABLE(readings), 'peak.toml')``, and a view, which is faster.
 
-The function tells Spark itself how to partition and sort its table: by buckets of the query's key, so that many small
+The function itself tells Spark how to partition and sort its table: by buckets of the query's key, so that many small
 keys do not each cost a call, and within a bucket by key and time.
 """
 
@@ -20,8 +20,8 @@ from pyspark.sql.udtf import AnalyzeArgument, AnalyzeResult, OrderingColumn, Par
 
 from sash import Query, load_query
 from sash.spi import QueryImportError, SortedBatches, parse_query
-from sash_spark.paths import find, path_of, quoted
-from sash_spark.schema import arrow_schema, checked
+from sash_spark.paths import find, path_of, quote
+from sash_spark.schema import arrow_schema, output_schema
 from sash_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def register(spark: SparkSession, queries: Mapping[str, Query] | None = None, na
 
         @staticmethod
         def analyze(table: AnalyzeArgument, query: AnalyzeArgument, order: AnalyzeArgument | None = None) -> _Plan:
-            return _planned(known, table, query, order)
+            return _create_plan(known, table, query, order)
 
         def eval(self, table: Any, *_: Any) -> Iterator[tuple[Any, ...]]:
             assert self._rows is not None
@@ -64,14 +64,14 @@ def register(spark: SparkSession, queries: Mapping[str, Query] | None = None, na
 
 @dataclass
 class _Plan(AnalyzeResult):
-    """What the driver has found out, for the workers."""
+    """What the driver has analyzed, for the workers."""
 
     query: bytes = b""
     input: T.StructType = field(default_factory=T.StructType)
 
 
 class _Rows:
-    """A function of SQL is given row after row: here they are gathered for the columnar engine."""
+    """Collects the rows that a function of SQL gets one by one into batches for the columnar engine."""
 
     def __init__(self, plan: _Plan) -> None:
         self._running = SortedBatches(cloudpickle.loads(plan.query), arrow_schema(plan.schema))
@@ -108,19 +108,19 @@ def _tuples(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _planned(
-    known: Mapping[str, Query], table: AnalyzeArgument, given: AnalyzeArgument, order: AnalyzeArgument | None
+def _create_plan(
+    known: Mapping[str, Query], table: AnalyzeArgument, argument: AnalyzeArgument, order: AnalyzeArgument | None
 ) -> _Plan:
     if not table.isTable or not isinstance(table.dataType, T.StructType):
         raise ValueError("the first argument must be a table: sash(TABLE(readings), …)")
-    query, schema = _query(known, given.value), table.dataType
+    query, schema = _query(known, argument.value), table.dataType
     orders = [name.strip() for name in str(order.value).split(",")] if order is not None else []
     if len(query.lanes) > 1:
         raise ValueError("windows in several orders need several sorts: use sash_spark.aggregate")
     if query.lanes[0].order is None and not orders:
         raise ValueError("a table has no order of its own: name it, as in sash(TABLE(t), query, 'seq')")
-    result = checked(query, schema)
-    paths = {name: ".".join(map(quoted, path_of(schema, name))) for name in (*query.columns, *orders)}
+    result = output_schema(query, schema)
+    paths = {name: ".".join(map(quote, path_of(schema, name))) for name in (*query.columns, *orders)}
     sort, read = [*query.keys, *query.orders, *orders], query.columns or tuple(orders[:1])
     fields = [T.StructField(name, find(schema, name).dataType) for name in read]
     floats = {field.name for field in fields if isinstance(field.dataType, T.FloatType | T.DoubleType)}

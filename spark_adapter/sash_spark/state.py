@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = [
-    "check_state", "kept", "read_state", "remember", "restored", "state_schema", "warn_large", "warn_wide",
+    "check_state",
+    "read_state",
+    "recall",
+    "remember",
+    "restore",
+    "state_schema",
+    "warn_large",
+    "warn_wide",
 ]  # fmt: skip
 
 _GUARD = "key_aggregates_and_buckets_must_be_those_of_the_checkpoint"
@@ -24,7 +31,7 @@ _FORMS = [T.DecimalType(digits, behind) for digits in range(1, 39) for behind in
 
 
 LARGE = 16 << 20
-"""From so many bytes on, a bucket's state is worth a warning, which is in the log of the worker."""
+"""A bucket's state of more bytes is worth a warning, in the log of the worker."""
 WIDE = 1 << 16
 """A window of so many slices is about a megabyte of state for each key."""
 
@@ -32,12 +39,12 @@ WIDE = 1 << 16
 def state_schema(query: Query, buckets: int) -> T.StructType:
     """The columns of the state; ``state`` is the snapshot of :class:`sash.runtime.keyed.KeyedOperator`.
 
-    Spark refuses a checkpoint whose state has columns of other types, before it reads a row. What must not change is
-    therefore told by the types of columns that hold nothing: else rows could go to buckets that have no state yet,
-    and nobody would notice.
+    Spark refuses a checkpoint whose state has columns of other types, before it reads a row. The types of columns that
+    hold nothing therefore encode what must not change: else rows could go to buckets that have no state yet, and
+    nobody would notice.
     """
-    said = (list(query.keys), Fingerprint.from_bytes(fingerprint(query)).aggregates, buckets)
-    number = int.from_bytes(blake2b(dumps(said), digest_size=8).digest(), "little")
+    fixed = (list(query.keys), Fingerprint.from_bytes(fingerprint(query)).aggregates, buckets)
+    number = int.from_bytes(blake2b(dumps(fixed), digest_size=8).digest(), "little")
     schema = T.StructType().add("bucket", T.IntegerType()).add("keys", T.LongType()).add("state", T.BinaryType())
     for i in range(4):
         number, form = divmod(number, len(_FORMS))
@@ -46,17 +53,17 @@ def state_schema(query: Query, buckets: int) -> T.StructType:
 
 
 _KEPT: OrderedDict[Any, tuple[bytes, KeyedOperator]] = OrderedDict()
-"""Operators that this worker saved last, with what it saved: as long as that is the state, they need not be read."""
+"""The operators that this worker saved last, with the bytes: while these are the state, it need not be read."""
 _MOST, _MOST_BYTES = 64, 256 << 20
 
 
-def kept(name: tuple[str, int], blob: bytes) -> KeyedOperator | None:
-    """The operator that this worker has of these bytes, which is then no longer kept.
+def recall(name: tuple[str, int], blob: bytes) -> KeyedOperator | None:
+    """Take out the operator that this worker has kept for these bytes, if it has.
 
-    The name tells one stream of this process from another: theirs may be other functions of the same names.
+    The name distinguishes the streams of this process, which may have different functions of the same names.
     """
-    found, op = _KEPT.pop(name, (None, None))
-    return op if found == blob else None
+    saved, op = _KEPT.pop(name, (None, None))
+    return op if saved == blob else None
 
 
 def remember(name: tuple[str, int], blob: bytes, op: KeyedOperator) -> None:
@@ -66,7 +73,7 @@ def remember(name: tuple[str, int], blob: bytes, op: KeyedOperator) -> None:
         _KEPT.popitem(last=False)
 
 
-def restored(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -> KeyedOperator:
+def restore(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -> KeyedOperator:
     """The operator of a snapshot, or of a header and its blocks; a StateError if they do not fit the query."""
     if blocks is None:
         return KeyedOperator.restore(query, bytes(state), own_watermark="key", trusted=True)
@@ -74,7 +81,7 @@ def restored(query: Query, state: Any, blocks: dict[Any, bytes] | None = None) -
 
 
 def warn_large(size: int, number: int, keys: int) -> None:
-    """Say so if what is written of a bucket in each micro-batch is much."""
+    """Warn if much is written of a bucket in each micro-batch."""
     if size > LARGE:
         warnings.warn(
             f"the state of bucket {number} with {keys} keys has {size >> 20} MB, which Spark writes whole in each "
@@ -85,7 +92,7 @@ def warn_large(size: int, number: int, keys: int) -> None:
 
 
 def warn_wide(slices: int, reason: str) -> None:
-    """Say before anything runs that windows have too many slices for a state that is, for a reason, written whole."""
+    """Warn, before anything runs, of windows with too many slices for a state that is written whole."""
     if slices >= WIDE:
         warnings.warn(
             f"a window has {slices:,} slices, and the state of each key, some {slices >> 16} MB, is written whole in "
@@ -96,17 +103,17 @@ def warn_wide(slices: int, reason: str) -> None:
 
 
 def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, KeyedOperator]:
-    """The operators of all buckets, as a checkpoint has them, by Spark's state data source: to look at, not to run.
+    """The operators of all buckets in a checkpoint, read through Spark's state data source, for inspection.
 
-    Reads the state on this machine: for looking into it, not for large ones.
+    Reads the whole state on this machine.
     """
     rows, in_parts = _states(spark, checkpoint)
     if not in_parts:
-        return {row.bucket: restored(query, row.state) for row in rows.collect()}
+        return {row.bucket: restore(query, row.state) for row in rows.collect()}
     blocks: dict[int, dict[Any, bytes]] = {}
     for row in spark.read.format("statestore").option("stateVarName", "blocks").load(checkpoint).collect():
         blocks.setdefault(row.key.bucket, {})[tuple(row.user_map_key)] = bytes(row.user_map_value.slices)
-    return {row.bucket: restored(query, row.state, blocks.get(row.bucket, {})) for row in rows.collect()}
+    return {row.bucket: restore(query, row.state, blocks.get(row.bucket, {})) for row in rows.collect()}
 
 
 def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
@@ -114,13 +121,13 @@ def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
     if not _exists(spark, f"{checkpoint}/state"):
         return
     rows, in_parts = _states(spark, checkpoint)
-    check = KeyedOperator.check_parts if in_parts else restored
+    check = KeyedOperator.check_parts if in_parts else restore
     for row in rows.select("state").limit(1).collect():
         check(query, bytes(row.state))
 
 
 def _exists(spark: SparkSession, path: str) -> bool:
-    """Whether there is something, on whichever file system."""
+    """Whether a path exists, on whichever file system."""
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
         raise ValueError("checkpoint= needs a session of its own: by Spark Connect it cannot be looked for")

@@ -4,8 +4,8 @@
        ── applyInPandasWithState or transformWithStateInPandas ── results, packed ── unpacked
 
 A bucket holds many keys, whose streams run together in one :class:`sash.runtime.keyed.KeyedOperator`; its snapshot is
-the bucket's state. Spark charges by the call and by the row that a stateful function takes or gives: so there are
-few calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
+the bucket's state. A stateful function costs by the call and by the row that it takes or returns, so there are few
+calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pyspark.sql import types as T
 
 from sash import Query
 from sash.spi import KeyedOperator
-from sash_spark.packing import PACKED, Pack, unpacked
+from sash_spark.packing import PACKED, Pack, unpack
 from sash_spark.paths import key_column, orders_of, read_columns
-from sash_spark.schema import arrow_schema, checked
+from sash_spark.schema import arrow_schema, output_schema
 from sash_spark.state import check_state, state_schema, warn_wide
-from sash_spark.streaming_buckets import COUNTS, GIVEN, Bucket
+from sash_spark.streaming_buckets import COUNTS, OUTPUT, Bucket
 from sash_spark.streaming_parts import Parts, missing
 from sash_spark.timers import Clock
 from sash_spark.worker import check_python
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["BUCKETS", "aggregate_stream", "plan"]
 
 BUCKETS = 16
-"""Of keys. Part of the checkpoint: a stream that goes on must have as many as when it began."""
+"""The number of buckets of keys. Part of the checkpoint: a resumed stream must have as many as when it began."""
 
 
 def aggregate_stream(
@@ -52,14 +52,14 @@ def aggregate_stream(
     - ``order``: columns that tell which row of a micro-batch came first. Without it, its rows are taken by time, those
       of equal times as Spark hands them over; without a time it must be given.
     - ``buckets``: how many groups the keys are in, a few for each core; it cannot change while a checkpoint lives.
-    - ``ttl``: forget keys without a tuple for so long, in event time; open windows and all.
-    - ``checkpoint``: that of the stream, if it is to be seen here, not when it starts, whether the query fits it.
+    - ``ttl``: forget keys without a tuple for so long, in event time, with their open windows.
+    - ``checkpoint``: that of the stream, to check here, not when it starts, whether the query fits it.
     - ``state``: "parts", of which only what has changed is written (``transformWithStateInPandas``), or "whole", which
       is written in each micro-batch (``applyInPandasWithState``); by default in parts where Spark can. It cannot change
       while a checkpoint lives.
     - ``metrics``: the name under which the progress of the stream has ``observedMetrics``: rows in and dropped, …
     """
-    schema = checked(query, df.schema, types)
+    schema = output_schema(query, df.schema, types)
     orders = orders_of(df, order)
     if any(lane.order is None for lane in query.lanes) and not orders:
         raise ValueError(
@@ -70,25 +70,25 @@ def aggregate_stream(
         raise ValueError(f"buckets must be a whole number of at least 1; got {buckets!r}")
     check_python(df.sparkSession)
     query, clock = Clock.of(df, query, ttl)
-    plan = KeyedOperator(query, own_watermark="key").plan  # what cannot be run is refused here, what is slow is said
+    plan = KeyedOperator(query, own_watermark="key").plan  # refuses what cannot run, warns of what is slow
     if checkpoint is not None:
         check_state(df.sparkSession, checkpoint, query)
     keys = [key_column(df, key) for key in query.keys]
     bucket = F.pmod(F.hash(*keys), F.lit(buckets)) if keys else F.lit(0)
-    rows = clock.watermarked(df).select(bucket.alias("bucket"), *read_columns(df, query, orders))
+    rows = clock.with_watermark(df).select(bucket.alias("bucket"), *read_columns(df, query, orders))
     wire = arrow_schema(T.StructType(rows.schema.fields[1:]))
     packed = rows.mapInArrow(Pack(wire), PACKED).select("*", *clock.select()).groupBy("bucket")
-    work = Bucket(query, schema, wire, clock)
-    kept = state_schema(query, buckets)
+    bucket_worker = Bucket(query, schema, wire, clock)
+    state_columns = state_schema(query, buckets)
     reason = _why_whole(df.sparkSession, state)
     if reason is None:
         mode = "None" if clock.time is None else "EventTime"
-        given = packed.transformWithStateInPandas(Parts(work, kept), GIVEN, "append", mode)
+        output = packed.transformWithStateInPandas(Parts(bucket_worker, state_columns), OUTPUT, "append", mode)
     else:
         warn_wide(plan.slices, reason)
-        given = packed.applyInPandasWithState(work.function(), GIVEN, kept, "append", clock.timeout)
-    observed = given.observe(metrics, *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS))
-    return unpacked(observed, schema, arrow_schema(schema))
+        output = packed.applyInPandasWithState(bucket_worker.function(), OUTPUT, state_columns, "append", clock.timeout)
+    observed = output.observe(metrics, *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in COUNTS))
+    return unpack(observed, schema, arrow_schema(schema))
 
 
 def _why_whole(spark: SparkSession, state: str = "auto") -> str | None:

@@ -14,18 +14,18 @@ from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
 from sash.spi import ArrowOutput, KeyedOperator
-from sash_spark.packing import in_order, pieces, rows_of
+from sash_spark.packing import read_rows, serialize, sort_rows
 from sash_spark.schema import arrow_schema
-from sash_spark.state import kept, remember, restored, warn_large
+from sash_spark.state import recall, remember, restore, warn_large
 from sash_spark.timers import Clock
 from sash_spark.worker import settle
 
-__all__ = ["COUNTS", "GIVEN", "Bucket"]
+__all__ = ["COUNTS", "OUTPUT", "Bucket"]
 
 COUNTS = ("tuples_in", "results_out", "late_dropped", "late_corrected", "keys", "state_bytes")
-"""What is told of each call, for the metrics."""
-GIVEN = T.StructType([T.StructField("rows", T.BinaryType()), *(T.StructField(name, T.LongType()) for name in COUNTS)])
-"""What a stateful function gives: results as bytes, and counts."""
+"""The counts that each call returns, for the metrics."""
+OUTPUT = T.StructType([T.StructField("rows", T.BinaryType()), *(T.StructField(name, T.LongType()) for name in COUNTS)])
+"""The columns that a stateful function returns: results as bytes, and counts."""
 Save = Callable[[KeyedOperator, int | None], int]
 
 
@@ -54,17 +54,17 @@ class Bucket:
         the first one with the counts.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has said so
+            warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has warned
             if state is None:
                 op = KeyedOperator(self.query, own_watermark="key")
             else:
-                op = kept((self.run, number), state) or restored(self.query, state, blocks and blocks())
+                op = recall((self.run, number), state) or restore(self.query, state, blocks and blocks())
             before = op.metrics
             batches = self._process(op, watermark, frames)
         size = save(op, self.clock.timer(op, watermark))
         counts = {name: value - before[name] for name, value in op.metrics.items()}
         counts |= {"keys": op.keys, "state_bytes": size}
-        rows: list[bytes | None] = [*pieces(batches)] or [None]
+        rows: list[bytes | None] = [*serialize(batches)] or [None]
         more = [0] * (len(rows) - 1)
         return pd.DataFrame({"rows": rows} | {name: [counts[name], *more] for name in COUNTS})
 
@@ -72,16 +72,16 @@ class Bucket:
         batches = []
         if (now := self.clock.now(watermark)) is not None:
             batches += self._columns.batches(op.advance_outcomes(now))
-        rows = rows_of(frames, self.wire)
+        rows = read_rows(frames, self.wire)
         if len(rows):
-            taken = in_order(rows, self._orders).select(self._read)
-            outcomes = op.process_outcomes(taken.rename_columns(self.query.columns or [""]))
+            in_order = sort_rows(rows, self._orders).select(self._read)
+            outcomes = op.process_outcomes(in_order.rename_columns(self.query.columns or [""]))
             batches += self._columns.batches(outcomes)
         self.clock.forget(op, watermark)
         return batches
 
     def remember(self, number: int, state: bytes, op: KeyedOperator) -> None:
-        """Keep the operator of a state that was written; say so if that is much for each micro-batch."""
+        """Keep the operator of a state that was written; warn if that is much for each micro-batch."""
         remember((self.run, number), state, op)
         warn_large(len(state), number, op.keys)
 

@@ -49,28 +49,28 @@ def importable() -> str | None:
 
 
 class Parts(StatefulProcessor):
-    """What Spark calls for each bucket that has rows or whose timer is due."""
+    """The processor that Spark calls for each bucket that has rows or whose timer is due."""
 
     def __init__(self, bucket: Bucket, schema: T.StructType) -> None:
         self.bucket, self.schema = bucket, schema.add("timer", T.LongType())
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Spark's: what the state is."""
+        """Called by Spark: declare the state."""
         settle()
         self._handle = handle
         self._header = handle.getValueState("header", self.schema)
         self._blocks = handle.getMapState("blocks", BLOCK_KEY, BLOCK_VALUE)
 
     def handleInputRows(self, key: Any, rows: Any, timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Spark's: rows came."""
+        """Called by Spark: take rows."""
         yield self._work(key[0], rows, timerValues)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:
-        """Spark's: the watermark has passed a timer."""
+        """Called by Spark: the watermark has passed a timer."""
         yield self._work(key[0], (), timerValues)
 
     def close(self) -> None:
-        """Spark's: a micro-batch is over."""
+        """Called by Spark: a micro-batch is over."""
 
     def _work(self, number: int, rows: Iterable[pd.DataFrame], times: Any) -> pd.DataFrame:
         watermark = times.getCurrentWatermarkInMs() if self.bucket.clock.time is not None else 0

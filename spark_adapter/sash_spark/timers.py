@@ -25,7 +25,7 @@ __all__ = ["Clock"]
 
 _DELAY = "spark.watermarkDelayMs"
 _EVENT, _LATE = "sash_event_time", "sash_late"
-_NEVER = datetime(2262, 4, 1, tzinfo=UTC)  # as late as pandas can tell
+_NEVER = datetime(2262, 4, 1, tzinfo=UTC)  # as late as pandas can represent
 
 
 @dataclass(frozen=True)
@@ -70,10 +70,10 @@ class Clock:
 
     @property
     def timeout(self) -> str:
-        """What Spark calls the kind of timers."""
+        """Spark's name for the kind of timers."""
         return "NoTimeout" if self.time is None else "EventTimeTimeout"
 
-    def watermarked(self, df: DataFrame) -> DataFrame:
+    def with_watermark(self, df: DataFrame) -> DataFrame:
         """The DataFrame with a watermark."""
         if self.time is None or self.given:
             return df

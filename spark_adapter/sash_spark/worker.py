@@ -1,4 +1,4 @@
-"""What is particular about a Python worker of Spark."""
+"""Preparation of a Python worker of Spark."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_python", "settle"]
 
 
 def settle() -> None:
-    """Spare a worker, which is given task after task, what it would do again for each of them.
+    """Spare a worker, which runs task after task, what it would repeat for each of them.
 
     Before a task it calls ``importlib.invalidate_caches``, and reads all zipped packages again, a quarter of a second:
     pyspark.zip does not change while it lives. After a task it collects garbage among all objects there are, most of

@@ -243,7 +243,7 @@ def test_sessions_as_spark_has_them(frame: DataFrame) -> None:
 
 def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
     """A worker never holds more rows than one batch of ours and one of Spark's."""
-    from sash_spark.batch import Worker, in_order
+    from sash_spark.batch import Worker, sort_by_key
     from sash_spark.schema import checked
 
     numbers = spark.range(40_000).select(F.lit("huge").alias("plug"), F.col("id").alias("seq"), F.col("id") % 97)
@@ -275,7 +275,7 @@ def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
 
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 500)
     try:
-        (row,) = in_order(frame, query, ["seq"]).mapInArrow(watched, "results long, most long").collect()
+        (row,) = sort_by_key(frame, query, ["seq"]).mapInArrow(watched, "results long, most long").collect()
     finally:
         spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert row.results == 40_000 - 999
@@ -284,7 +284,7 @@ def test_a_key_larger_than_memory_should_hold(spark: SparkSession) -> None:
 
 def test_a_hundred_thousand_small_keys_share_few_calls(spark: SparkSession) -> None:
     """What Python does for each key would show in the number of batches of results."""
-    from sash_spark.batch import Worker, in_order
+    from sash_spark.batch import Worker, sort_by_key
     from sash_spark.schema import checked
 
     keys = 100_000
@@ -305,7 +305,7 @@ def test_a_hundred_thousand_small_keys_share_few_calls(spark: SparkSession) -> N
 
         yield pa.RecordBatch.from_pydict({"batches": [sum(1 for _ in worker(batches))]})
 
-    tasks = in_order(frame, query, ["id"], partitions=2).mapInArrow(counted, "batches long").collect()
+    tasks = sort_by_key(frame, query, ["id"], partitions=2).mapInArrow(counted, "batches long").collect()
     assert sum(task.batches for task in tasks) < keys // 1000
 
 

@@ -42,12 +42,12 @@ def identity_stream(stream: DataStream) -> DataStream:
     j_read = rows.ofStreams(pipeline.row_type(read))
     j_key = rows.ofStreams(pipeline.row_type(read.empty_table().select([0]).schema))
     pair = j_row(to_jarray(j_types, [j_key, j_read]))
-    pairs = pipeline.transformed(
+    pairs = pipeline.transform_in_jvm(
         stream._j_data_stream, "key", pair, jvm().KeyedRows(source.columns(read.names), 1, False)
     )
     stamped = j_row(
         to_jarray(j_types, [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read)))])
     )
-    keyed = pipeline.keyed(pairs, j_key, stamped, 128)
+    keyed = pipeline.key_by(pairs, j_key, stamped, 128)
     settings = {"python.fn-execution.bundle.time": "100"}  # as Sash has them
-    return DataStream(pipeline.python(keyed, Identity(), stamped, settings, 128))
+    return DataStream(pipeline.run_python(keyed, Identity(), stamped, settings, 128))
