@@ -1,7 +1,7 @@
-"""What an adapter may use of the core besides :mod:`sash` itself: the service provider interface.
+"""The service provider interface: what an adapter may use of the core besides :mod:`sash` itself.
 
 An adapter brings an engine's rows to an operator and its results back. It imports ``sash`` and this module, nothing
-else of the core; ``make map`` and a test hold that. Names of this module may change with any release.
+else of the core; ``make map`` and a test check that. Names of this module may change with any release.
 
 Streams
     :class:`KeyedOperator` takes batches of many keys and emits :class:`Outcomes`; :class:`KeyOperator` takes the rows
@@ -10,19 +10,19 @@ Sorted batches
     :class:`SortedBatches` takes record batches of rows that are sorted by key and emits record batches of results;
     :func:`coalesce_batches` makes such batches large enough.
 Results
-    :func:`result_columns` are the columns (:class:`Column`) of a query's results in Arrow's types, as far as an engine
-    has them (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window are
-    values of the column that :func:`bound_column` names, or a :data:`POSITION`.
+    :func:`result_columns` are the columns (:class:`Column`) of a query's results in those of Arrow's types that an
+    engine has (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window
+    are values of the column that :func:`bound_column` names, or a :data:`POSITION`.
 Queries, times, state
     :func:`parse_query` and :class:`QueryImportError`; :func:`nanoseconds` of a duration and :data:`STEPS` of units;
-    :func:`milliseconds` of a time and the :func:`moment` that they are, up to the :data:`FARTHEST`; the
+    :func:`milliseconds` of a time and back to the :func:`moment`, up to the :data:`FARTHEST`; the
     :func:`fingerprint` of a query, a :class:`Fingerprint`, and :func:`dumps`, which writes plain values as bytes.
 Workers
     :func:`keep_freed_memory`; :func:`hold_pool`, :func:`release_pool` and :data:`WAITING` of the threads that compute
     ``lcs``.
 Users
     :func:`near` suggests the name that a user may have meant. On the command line an engine is a function of a
-    :class:`Job`; its files are read :func:`in_micros` if the engine's times hold no more; it raises
+    :class:`Job`; :func:`in_micros` is the schema of its files for engines whose times are of microseconds; it raises
     :class:`DataError`, with the :func:`root_cause` of an engine's error, and :class:`UsageError`.
 
 The command line is imported when it is first used, since workers do without it.

@@ -1,7 +1,7 @@
 """Arrays in, arrays out: count windows over columns, by compiled kernels.
 
 The kernels run SBA over whole columns (:mod:`sash.kernels.rolling.kernels`), or PBA with a second thread for large
-windows. What Numba cannot compile runs row by row in Python, with the same results, and says so in a warning.
+windows. What Numba cannot compile runs row by row in Python, with the same results and a warning.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def rolling(
 ) -> Any:
     """The results of ``aggregation`` over the windows W[range, slide] of an array.
 
-    ``values`` is an array, or a tuple of several for an aggregation of several columns; masked arrays and ``mask``
-    (True is null) tell nulls. The result is an array; a tuple of them for a result of several parts (M4); a masked one
-    where windows have no result. ``partial`` also gives the first windows, which are not yet full. ``out`` is an array
-    to put the result in, or a tuple of them, as from an earlier call: new memory costs as much as to compute a maximum.
+    ``values`` is an array, or a tuple of several for an aggregation of several columns; values are null where they are
+    masked or ``mask`` is True. The result is an array, a tuple of them for a result of several parts (M4), masked where
+    windows have no result. ``partial`` also emits the first windows, which are not yet full. ``out`` is an array for
+    the result, or a tuple of them, as from an earlier call: new memory costs as much as computing a maximum.
 
     Costs 3 merges a slide, in compiled code that releases the GIL; O(range / slide) memory besides the result.
 
@@ -56,7 +56,7 @@ def rolling_by(
     partial: bool = False,
     mask: Any = None,
 ) -> tuple[Any, Any]:
-    """:func:`rolling` for every group of rows apart: ``(ends, results)``, group by group.
+    """:func:`rolling` for each group of rows: ``(ends, results)``, group by group.
 
     ``codes`` says which group a row is in: whole numbers from 0 on, few of them unused, in any order. ``ends`` are the
     rows that completed the windows, so ``codes[ends]`` are their groups. One call of a compiled kernel, whatever the
@@ -85,7 +85,7 @@ def rolling_by(
 
 
 class Rolling:
-    """:func:`rolling` a batch at a time: the same results however the input is cut.
+    """:func:`rolling` a batch at a time, with the same results however the input is cut.
 
     Holds two chunks of range / slide partials. The types of the columns are those of the first batch.
 
@@ -113,7 +113,7 @@ class Rolling:
         self._runner: Any = None
 
     def push(self, *columns: Any, mask: Any = None, out: Any = None) -> Any:
-        """Take a batch; the results of the windows that it completes, in ``out`` if that is given."""
+        """Take a batch; the results of the windows that it completes, in ``out`` if there is one."""
         if self._broken:
             raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
         batch = as_columns(self.aggregation, columns, mask)
@@ -135,17 +135,17 @@ class Rolling:
         from sash.kernels.rolling.windows import CompiledRolling
 
         shape = (self.aggregation, self.range, self.slide, self.partial)
-        odd = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
+        others = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
         try:
-            if odd:
-                raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
+            if others:
+                raise NotCompilable(f"a column is of type {others[0]}, not of numbers")
             return CompiledRolling(*shape, self.algorithm, batch)
         except NotCompilable as error:
             warn_in_python(repr(self.aggregation), str(error))
             return PythonRolling(*shape, str(error))
 
     def explain(self) -> str:
-        """How batches are run, and why; known when the first has been.
+        """How batches run, and why; known after the first.
 
         >>> import sash
         >>> print(sash.Rolling(sash.Max(), range=10, slide=2).explain())
@@ -159,7 +159,7 @@ class Rolling:
         return "\n".join([begin, *self._runner.plan()])
 
     def _completed(self, count: Any) -> Any:
-        """How many windows have a result once ``count`` values are there, a number or an array of them."""
+        """The number of windows that have a result after ``count`` values, a number or an array of them."""
         full = np.maximum(0, (count - self.range) // self.slide + 1)
         if not self.partial:
             return full

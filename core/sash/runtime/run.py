@@ -1,4 +1,4 @@
-"""The local runtime: a query over a whole data set in this process, by columns."""
+"""The local runtime: a query over a whole data set in this process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sash.values.arrays import Nan
 __all__ = ["run"]
 
 LONG = 4_000_000
-"""From so many rows on, progress is shown on a terminal."""
+"""From this number of rows on, progress is shown on a terminal."""
 
 
 def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
-    """All results of ``query`` over ``data``, key by key, and for each key in the order in which windows are complete.
+    """All results of ``query`` over ``data``, key by key, those of a key in the order in which windows complete.
 
     ``data`` is a pandas or polars DataFrame, an Arrow table, a dict of arrays or lists, or rows (mappings); the results
     are of the same kind. A result has the key's columns, ``window`` (the name, if windows have names),
-    ``window_start`` and ``window_end`` (times as in the data, or positions counted by key) and the aggregates. As all
-    data is there, nothing is late: tuples are taken in the order of time, whatever the order of rows.
+    ``window_start`` and ``window_end`` (times as in the data, or positions counted by key) and the aggregates. Nothing
+    is late, since all data is there: tuples are taken in the order of time, whatever the order of rows.
 
     NaN is null in a pandas column that has no null of its own (NumPy's floats, objects), as pandas has it; with
     ``nan="value"`` it is a number, as it is in all other data, and propagates.
@@ -45,7 +45,7 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
 
 
 def _by_lane(outcomes: list[Any]) -> list[Outcome]:
-    """Outcomes lane by lane; the table brings several into the order of keys."""
+    """The outcomes lane by lane; the table sorts those of several lanes by key."""
     columns = [outcome.columns() for outcome in outcomes]
     lanes = [outcome.lane for outcome in columns]
     filled = [outcome for outcome in columns if len(outcome)]

@@ -1,4 +1,4 @@
-"""The state of operators as bytes, and carried over when windows come and go."""
+"""Operators that are saved and restored, and keep their state when windows are added or removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sash.runtime.stream import Stream
 from sash.runtime.times import Times
 from sash.state import snapshot
 from sash.state.blocks import BlockId
-from sash.state.envelope import StateError
+from sash.state.envelope import StateError, state_errors
 from sash.state.snapshot import Changes, Contents
 from sash.windows import Window
 
@@ -21,13 +21,13 @@ __all__ = ["Snapshots"]
 
 
 class Snapshots(Stream):
-    """A stream that is saved and restored."""
+    """A stream that can be saved and restored."""
 
     def snapshot(self, *, trusted: bool = False) -> bytes:
-        """All of its state as bytes, from which :meth:`restore` goes on, here or in another runtime. O(state).
+        """The whole state as bytes, from which :meth:`restore` goes on, here or in another runtime. O(state).
 
-        ``trusted`` allows partials that are objects of types that Sash does not know, which are pickled: only for
-        places that nobody else can write to.
+        ``trusted`` allows partials of types that Sash does not know, which are pickled: only for places that nobody
+        else can write to.
         """
         return snapshot.write(self.query, self._contents(), trusted)
 
@@ -56,7 +56,7 @@ class Snapshots(Stream):
         try:
             self._serials, self._blocks = serials, blocks
             return changes
-        except BaseException:  # what nobody was given is not saved
+        except BaseException:  # what the caller does not get is not saved
             self._serials, self._blocks = before
             raise
 
@@ -73,7 +73,7 @@ class Snapshots(Stream):
 
     @classmethod
     def restore(cls, query: Query, blob: bytes, *, trusted: bool = False, **options: Any) -> Self:
-        """An operator that goes on where a snapshot was taken. Windows that are new to it begin now.
+        """An operator that goes on where a snapshot was taken. Windows that are new to it begin now. O(state).
 
         ``options`` are those of the operator, and ``trusted`` as for :meth:`snapshot`.
 
@@ -91,23 +91,19 @@ class Snapshots(Stream):
     def restore_parts(
         cls, query: Query, header: bytes, blocks: Mapping[BlockId, bytes], *, trusted: bool = False, **options: Any
     ) -> Self:
-        """:meth:`restore` from the last header that :meth:`snapshot_parts` gave, and all blocks not deleted since."""
+        """:meth:`restore` from the last header of :meth:`snapshot_parts` and all blocks not deleted since. O(state)."""
         return cls._from(query, snapshot.read_parts(query, header, blocks, trusted), options)
 
     @staticmethod
     def check_parts(query: Query, header: bytes) -> None:
-        """Refuse, with the reason, a header that :meth:`restore_parts` would refuse for this query."""
+        """Refuse a header that :meth:`restore_parts` would refuse for this query, with the reason. O(header)."""
         snapshot.check(query, header)
 
     @classmethod
     def _from(cls, query: Query, contents: Contents, options: Mapping[str, Any]) -> Self:
         op = cls(query, **options)
-        try:
+        with state_errors():
             op._load(contents)
-        except StateError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise StateError(f"the saved state cannot be read: {error}") from error
         return op
 
     def _load(self, contents: Contents) -> None:
@@ -126,12 +122,12 @@ class Snapshots(Stream):
             if state is not None:
                 lane.restore(state)
 
-    # windows that come and go
+    # adding and removing windows
 
     def add_window(self, name: str, window: Window) -> None:
-        """Have another window from now on: over the tuples behind the newest one so far. O(state).
+        """Add a window, over the tuples behind the newest one so far. O(state).
 
-        It gives the windows that begin behind that tuple; on counts, it counts from there.
+        It emits what begins behind that tuple; on counts, it counts from there.
         """
         if None in self.query.named:
             raise ValueError("windows can be added to a query whose windows have names: windows={'name': window, …}")
@@ -140,18 +136,18 @@ class Snapshots(Stream):
         self._change({**self.query.named, name: window})
 
     def remove_window(self, name: str) -> None:
-        """Have a window no more: what it has not given yet it never does. O(state)."""
+        """Remove a window; what it has not emitted yet is lost. O(state)."""
         if name not in self.query.named:
             raise KeyError(f"there is no window {name!r}; there are {', '.join(map(repr, self.query.named))}")
-        left = {key: window for key, window in self.query.named.items() if key != name}
-        if not left:
+        others = {other: window for other, window in self.query.named.items() if other != name}
+        if not others:
             raise ValueError(f"{name!r} is the only window: close the operator instead")
-        self._change(left)
+        self._change(others)
 
     def _change(self, windows: Mapping[Any, Window]) -> None:
         self._refuse_closed()
         query = self.query.using(windows=windows)
-        plan(query, self._own)  # what cannot be run is refused before anything changes
+        plan(query, self._own)  # refuses what cannot run before anything changes
         other = type(self).restore(query, self.snapshot(trusted=True), own_watermark=self._own, trusted=True)
         other._driver.dropped = self._driver.dropped
         changes = list(vars(other).items())

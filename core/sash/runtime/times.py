@@ -1,7 +1,7 @@
-"""The times of one query: how each column that orders windows writes them, decided by the first value that arrives.
+"""The times of one query: the format of each column that orders windows, decided by the first value that arrives.
 
 A lane whose column is not known yet adopts the codec of its first row, batch or watermark, after checking that its
-windows fit it. Adopting returns a new :class:`Times`, so that a failed call is undone by keeping the old one.
+windows fit it. Adopting a codec returns a new :class:`Times`, so that a failed call is undone by keeping the old one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Times:
 
     @classmethod
     def from_texts(cls, query: Query, texts: Mapping[str, str]) -> Times:
-        """The times that :meth:`texts` describes. O(lanes)."""
+        """The reverse of :meth:`texts`. O(lanes)."""
         return cls(query).using({order: TimeCodec.from_text(text) for order, text in texts.items()})
 
     def using(self, codecs: Mapping[str, TimeCodec]) -> Times:
@@ -67,7 +67,7 @@ class Times:
         return {order: codec.text for order, codec in self.codecs.items()}
 
     def knows(self, lane: Lane) -> bool:
-        """Whether a row, a batch or a watermark has shown what the times of a lane look like. O(1)."""
+        """Whether the codec of a lane is known. O(1)."""
         return lane.order in self.codecs
 
     def of_row(self, lane: Lane, value: Any, row: int) -> tuple[Any, Times]:
@@ -142,7 +142,7 @@ class Times:
         return TimeCodec("datetime64", unit_of(dtype, order), frame.zone(order)).for_steps(self._steps[order])
 
     def adopt(self, lane: Lane, order: str, codec: TimeCodec) -> Times:
-        """These times and the codec of one more column; refuses windows that do not fit it. O(windows)."""
+        """The times with the codec of one more column; refuses windows that do not fit it. O(windows)."""
         steps = self._steps[order]
         check_fit(lane, steps, codec.order_kind, f"column {order!r} holds {codec.words}", ValueError)
         return self.using({**self.codecs, order: codec.for_steps(steps)})
