@@ -53,7 +53,7 @@ class Rows:
     times: Array
     columns: Mapping[str, Array]
     settled: Array
-    """How many tuples of each key are before these."""
+    """How many tuples of each key precede these rows."""
     tied: Array | None = None
     """See :class:`Pending`."""
 
@@ -62,7 +62,7 @@ class Rows:
 
     @cached_property
     def begins(self) -> Array:
-        """Where the rows of each key that has some begin, and the end."""
+        """Where the rows of each key start, for keys that have rows, and the end."""
         if self.codes is None:
             return np.array([0, len(self.times)])
         change = np.flatnonzero(self.codes[1:] != self.codes[:-1]) + 1
@@ -87,7 +87,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Neighbouring slices of one key: when the older ends and the younger begins, and at which position."""
+    """Neighbouring slices of one key: the last time of the older, the first time and position of the younger."""
 
     code: Array
     before: Array
@@ -97,28 +97,28 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Moment:
-    """A batch as the windows see it: the keys before and after it, its rows in order, if any."""
+    """A batch as windows see it: the keys before and after it, and its rows in order, if any."""
 
     before: Keys
     after: Keys
     marks: Mapping[str | None, Marks]
     rows: Rows | None = None
     edges: dict[int, tuple[Array, ...]] = field(default_factory=dict)
-    """What rows bring as edges, keys first, by the window's place."""
+    """The edges that rows set, by the window's place: arrays, of which the first holds keys."""
 
     def turns(self, windows: CompleteWindows) -> Array | None:
-        """When a window comes among all that become complete at one time; None: all at once.
+        """The rank of each window among those that complete at the same time; None: ranks do not matter.
 
-        -1 is at once, when the watermark arrives there; a tied row is later, at its position.
+        -1: completed by the watermark; else the position of the tied row that completed it.
         """
         rows, codes, positions = self.rows, windows.code, windows.position
         if rows is None or rows.tied is None or positions is None:
             return None
         begin = np.zeros(len(self.after), np.int64)
         begin[rows.keys] = rows.begins[:-1]
-        own = positions >= rows.settled[codes]
-        at = np.where(own, begin[codes] + positions - rows.settled[codes], 0)
-        return np.where(own & rows.tied[at], positions, -1)
+        in_batch = positions >= rows.settled[codes]
+        at = np.where(in_batch, begin[codes] + positions - rows.settled[codes], 0)
+        return np.where(in_batch & rows.tied[at], positions, -1)
 
     @cached_property
     def latest(self) -> Array:
@@ -130,18 +130,18 @@ class Moment:
 
     @property
     def low(self) -> Any:
-        """A time before all."""
+        """The time before all others."""
         return bounds(self.after.watermark.dtype)[0]
 
     @property
     def high(self) -> Any:
-        """A time behind all."""
+        """The time after all others."""
         return bounds(self.after.watermark.dtype)[1]
 
 
 @dataclass(frozen=True)
 class CompleteWindows:
-    """Complete windows: of which key, which window, where they lie, when they became complete, which slices."""
+    """Complete windows: their keys, places in the lane, bounds, times of completion, and ranges of slices."""
 
     code: Array
     place: Array
@@ -151,14 +151,14 @@ class CompleteWindows:
     lo: Array
     hi: Array
     position: Array | None = None
-    """The position of the tuple that completes it; None: time does."""
+    """The position of the completing tuple; None: time completes windows."""
 
     def __len__(self) -> int:
         return len(self.code)
 
     @staticmethod
     def concatenate(parts: Sequence[CompleteWindows]) -> CompleteWindows:
-        """All windows of all parts."""
+        """The windows of all parts."""
         if len(parts) == 1:
             return parts[0]
         if not parts:

@@ -1,4 +1,4 @@
-"""From rows to slices: where they are cut, and which of them become one."""
+"""From rows to slices: where rows are cut, and which slices are merged."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class ColumnSlicer:
-    """Cuts at the edges of all windows. ``grid`` has the edges that come back at intervals, ``rules`` know the others.
+    """Cuts at the edges of all windows: ``grid`` holds the periodic ones, ``rules`` know the others.
 
     ``buckets``, if given, are edges that no two tuples between them are a session's gap apart.
     """
@@ -37,10 +37,10 @@ class ColumnSlicer:
     buckets: Grid | None = None
 
     def slice_rows(self, rows: Rows, aggregates: Sequence[Aggregate], moment: Moment) -> Table:
-        """Slices of rows in order, which are cut at every edge."""
+        """Cut ordered rows at every edge and reduce each part to a slice."""
         if any(rule.cuts_all for rule in self.rules):
             bounds = np.arange(len(rows) + 1)
-            partials = tuple(each.form.reduce(each.input(rows.columns), bounds) for each in aggregates)
+            partials = tuple(aggregate.form.reduce(aggregate.input(rows.columns), bounds) for aggregate in aggregates)
             times = rows.times.copy()  # it is kept, and the user's may change
             return Table(rows.each_code, times, times, ones(len(rows)), partials)
         cut = np.zeros(len(rows), np.bool_)
@@ -50,7 +50,7 @@ class ColumnSlicer:
             rule.cut(rows, moment, cut)
         starts = np.flatnonzero(cut)
         bounds = np.concatenate([starts, [len(rows)]])
-        partials = tuple(each.form.reduce(each.input(rows.columns), bounds) for each in aggregates)
+        partials = tuple(aggregate.form.reduce(aggregate.input(rows.columns), bounds) for aggregate in aggregates)
         code = np.zeros(len(starts), np.int64) if rows.codes is None else rows.codes[starts]
         return Table(code, rows.times[starts], rows.times[bounds[1:] - 1], np.diff(bounds), partials)
 
@@ -79,7 +79,7 @@ class ColumnSlicer:
         aggregates: Sequence[Aggregate],
         keys: int,
     ) -> Table | None:
-        """Slices of rows in any order; None if there would be far more cells between edges than rows."""
+        """Reduce rows in any order to slices; None if there were far more cells between edges than rows."""
         low, high, most = times.min(), times.max(), 2 * len(times) // keys + 1024 // keys
         edges = self.grid.between(low, high, most)
         if edges is not None and self.buckets is not None:
@@ -90,15 +90,16 @@ class ColumnSlicer:
         codes = np.zeros(len(times), np.int64) if codes is None else codes
         slots, first, last, count = locate_slots(readable(times), readable(codes), readable(edges, times.dtype), keys)
         size = len(count)
-        partials = tuple(each.form.scatter(each.input(columns), slots, size) for each in aggregates)
+        scattered = (aggregate.form.scatter(aggregate.input(columns), slots, size) for aggregate in aggregates)
         held = np.arange(size).reshape(-1, keys).T.ravel() if keys > 1 else np.arange(size)
         held = held[count[held] > 0]
-        return Table(held % keys, first[held], last[held], count[held], tuple(take(own, held) for own in partials))
+        partials = tuple(take(column, held) for column in scattered)
+        return Table(held % keys, first[held], last[held], count[held], partials)
 
     def absorb(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment, direct: bool
     ) -> tuple[Table, int]:
-        """The table with further slices, which become one with those that no edge parts them from; merges it took.
+        """Add slices to a table, merging those that no edge separates; the table and the number of merges.
 
         Without ``direct`` they all lie behind those of the table, and are parted from one another already.
         """
@@ -136,7 +137,7 @@ class ColumnSlicer:
     def _absorb_key_by_key(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment
     ) -> tuple[Table, int]:
-        """The same where only the last slice of a key and its first of a batch can become one: a copy, and O(keys)."""
+        """The same where only the last slice of a key and its first new one can merge: one copy, and O(keys)."""
         joint, at = _interleave(table, fresh, len(moment.after))
         if len(at):
             at = at[~self._has_edge(self._pairs(joint, at, joint.last[at - 1], moment), moment)]
@@ -145,7 +146,7 @@ class ColumnSlicer:
         return merge_slices(joint, np.delete(np.arange(len(joint)), at), aggregates, False)
 
     def _appends(self, table: Table, moment: Moment) -> bool:
-        """Whether only the last slice of the table and the first of a batch can become one."""
+        """Whether only the last slice of the table and the first new one can merge."""
         return len(moment.after) == 1 and len(table) > 0 and not self.reconsiders
 
     def _append(self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment) -> tuple[Table, int]:
@@ -155,14 +156,15 @@ class ColumnSlicer:
             return table.append(fresh), 0
         last, first = table.take(slice(-1, None)), fresh.take(slice(0, 1))
         partials = tuple(
-            each.form.merge(a, b) for each, a, b in zip(aggregates, last.partials, first.partials, strict=True)
+            aggregate.form.merge(a, b)
+            for aggregate, a, b in zip(aggregates, last.partials, first.partials, strict=True)
         )
         joint = Table(last.code, last.first, first.last, last.count + first.count, partials)
         return table.take(slice(0, -1)).append(joint).append(fresh.take(slice(1, None))), len(aggregates)
 
     @property
     def reconsiders(self) -> bool:
-        """Whether there are cuts where there may turn out to be no edge."""
+        """Whether some cuts are provisional."""
         return any(rule.reconsiders for rule in self.rules)
 
     def _unsure(self, table: Table, moment: Moment, size: int) -> Array | None:
@@ -195,15 +197,15 @@ class ColumnSlicer:
 
 
 def _interleave(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
-    """The slices of both tables, key by key, those of the first before those of the other; and where these begin.
+    """The slices of both tables key by key, the first table's before the other's; and where the latter start.
 
     That is told of the keys that have slices in both.
     """
     old, new = table.begins(keys), fresh.begins(keys)
     tables = [
-        each.take(slice(begins[key], begins[key + 1]))
+        source.take(slice(begins[key], begins[key + 1]))
         for key in range(keys)
-        for each, begins in ((table, old), (fresh, new))
+        for source, begins in ((table, old), (fresh, new))
         if begins[key] < begins[key + 1]
     ]
     both = (np.diff(old) > 0) & (np.diff(new) > 0)
@@ -213,10 +215,13 @@ def _interleave(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
 def merge_slices(
     joint: Table, starts: Array, aggregates: Sequence[Aggregate], direct: bool = False
 ) -> tuple[Table, int]:
-    """The table whose slices are those from each start to before the next; merges it took."""
+    """Merge the slices from each start up to the next; the table and the number of merges."""
     bounds = np.concatenate([starts, [len(joint)]])
     sizes = np.diff(bounds)
-    partials = tuple(fold(each.form, own, starts, sizes) for each, own in zip(aggregates, joint.partials, strict=True))
+    partials = tuple(
+        fold(aggregate.form, column, starts, sizes)
+        for aggregate, column in zip(aggregates, joint.partials, strict=True)
+    )
     last = np.maximum.reduceat(joint.last, starts) if direct else joint.last[bounds[1:] - 1]
     table = Table(joint.code[starts], joint.first[starts], last, np.add.reduceat(joint.count, starts), partials)
     return table, (len(joint) - len(table)) * len(aggregates)

@@ -1,4 +1,4 @@
-"""Slices of many keys as columns, in the order of keys and of time; and how slices become one."""
+"""Slices of many keys as columns, ordered by key and time, and how they are looked up and merged."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Table", "View", "copies_by_key", "fold", "ones", "order_of_both"]
 
 Array = np.ndarray[Any, Any]
 PIECE = 64
-"""Where keys have so many slices each, tables are put together of runs of slices, which are copied as one."""
+"""From so many slices a key on, tables are joined by copying each key's slices as one run."""
 _ONE = np.ones(1, np.int64)
 
 
 def ones(size: int) -> Array:
-    """The counts of slices of one tuple each: of any number of them in 8 bytes, and not to be written to."""
+    """The counts of ``size`` slices of one tuple each, in 8 bytes. Read-only."""
     return np.broadcast_to(_ONE, size)
 
 
@@ -42,33 +42,33 @@ class Table:
         return len(self.code)
 
     def take(self, which: Any) -> Table:
-        """The slices of a range, of positions or of a mask."""
-        partials = tuple(take(each, which) for each in self.partials)
+        """The slices at a slice, positions or mask."""
+        partials = tuple(take(column, which) for column in self.partials)
         first = self.first[which]
         last = first if self.last is self.first else self.last[which]  # a tuple a slice
         return Table(self.code[which], first, last, self.count[which], partials)
 
     def append(self, other: Table) -> Table:
-        """All slices of both, as they come."""
+        """The slices of both, in this order."""
         if not len(self) or not len(other):
             return self if len(self) else other
         return Table.concatenate([self, other])
 
     @staticmethod
     def concatenate(tables: Sequence[Table]) -> Table:
-        """All slices of some tables, at least one, as they come."""
+        """The slices of some tables, at least one, in this order."""
         return Table._concatenate(tables, np.concatenate([table.code for table in tables]))
 
     @staticmethod
     def concatenate_keys(tables: Sequence[Table]) -> Table:
-        """The same, where the slices of a table, at least one, are all of one key."""
+        """The same, where each table is not empty and holds one key."""
         return Table._concatenate(
             tables, np.repeat([table.code[0] for table in tables], [len(table) for table in tables])
         )
 
     @staticmethod
     def _concatenate(tables: Sequence[Table], code: Array) -> Table:
-        partials = tuple(concatenate(own) for own in zip(*(table.partials for table in tables), strict=True))
+        partials = tuple(concatenate(columns) for columns in zip(*(table.partials for table in tables), strict=True))
         first = np.concatenate([table.first for table in tables])
         at_once = all(table.last is table.first for table in tables)
         last = first if at_once else np.concatenate([table.last for table in tables])
@@ -77,13 +77,13 @@ class Table:
         return Table(code, first, last, count, partials)
 
     def begins(self, keys: int) -> Array:
-        """Where the slices of each key begin, and the end of all."""
+        """Where the slices of each key start, and the end."""
         if keys == 1:
             return np.array([0, len(self)])
         return np.searchsorted(self.code, np.arange(keys + 1))
 
     def positions(self, begins: Array, settled: Array) -> Array:
-        """The position, among all tuples of its key, of each slice's first; ``settled``: how many are in slices."""
+        """The position of each slice's first tuple among all of its key, of which ``settled`` have been sliced."""
         if self.single:
             if len(begins) == 2:
                 return np.arange(settled[0] - len(self), settled[0])
@@ -109,7 +109,7 @@ class Table:
 
 @dataclass(frozen=True)
 class View:
-    """A table with what looking things up in it needs."""
+    """A table with what look-ups need."""
 
     table: Table
     begins: Array
@@ -142,7 +142,7 @@ class View:
 
 
 def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials:
-    """For each run of ``sizes[i]`` partials from ``starts[i]`` on, all of them merged in order: in log₂ size rounds."""
+    """Merge each run of ``sizes[i]`` partials from ``starts[i]`` on, in order, in log₂ size rounds."""
     result = take(partials, starts)
     places = np.flatnonzero(sizes > 1)
     if not len(places):
@@ -171,12 +171,12 @@ def fold(form: Any, partials: Partials, starts: Array, sizes: Array) -> Partials
 
 
 def copies_by_key(slices: int, keys: int) -> bool:
-    """Whether the slices of each of so many keys are worth to be copied as one."""
+    """Whether copying each key's slices as one run is worth it."""
     return slices >= PIECE * keys
 
 
 def order_of_both(table: Table, fresh: Table, by_time: bool) -> Array | None:
-    """The order that has the slices of both by key and time; None: they have it, one table behind the other."""
+    """The order of both tables' slices by key and time; None: one table after the other is in order."""
     if not len(table) or not len(fresh):
         return None
     code = np.concatenate([table.code, fresh.code])

@@ -1,4 +1,4 @@
-"""The windows of a lane together: where all of them cut, what is complete of any, what none needs any more."""
+"""The windows of a lane together: where they cut, which are complete, which slices none needs any more."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ class Rules:
         self.scatters = all(rule.scatters for rule in timely)
         """Whether rows in any order can be put straight into slices."""
         self.scatters_well = self.scatters and self.direct.buckets is None and len(timely) == len(self.rules)
-        """Whether that is faster than to order them first."""
+        """Whether that is faster than ordering them first."""
 
     def check(self, times: Array) -> None:
-        """Refuse times so far out that the ends of windows could not be told."""
+        """Refuse times so large that the ends of windows would overflow."""
         if self.limit is None:
             return
         low, high = int(times.min()), int(times.max())
@@ -64,15 +64,15 @@ class Rules:
             )
 
     def view(self, table: Table, keys: Keys) -> View:
-        """The table to look things up in."""
+        """The table, ready for look-ups."""
         return View(table, table.begins(len(keys)), keys.settled)
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
-        """What rows bring as edges, by the window's place."""
+        """The edges that rows set, by the window's place."""
         return {place: edges for rule in self.rules for place, edges in rule.edges(rows, moment).items()}
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows:
-        """The windows that are complete now, key by key, in the order of results (:mod:`sash.engine.results`)."""
+        """The windows that this batch completes, by key, in the order of results (:mod:`sash.engine.results`)."""
         parts = [complete for rule in self.rules if (complete := rule.complete(view, moment)) is not None]
         complete = CompleteWindows.concatenate(parts)
         if len(self.names) == 1 or len(complete) < 2:
@@ -87,14 +87,14 @@ class Rules:
         return complete if order is None else complete.take(order)
 
     def ties(self, marks: Mapping[str | None, Marks]) -> bool:
-        """Whether it matters which row of several at one time completes a window: else ends decide."""
+        """Whether ties need row order to break."""
         if len(self.rules) == 1:
             return False
-        counts_late = any(rule.counts for rule in self.rules) and any(own.since is not None for own in marks.values())
+        counts_late = any(rule.counts for rule in self.rules) and any(mark.since is not None for mark in marks.values())
         return counts_late or any(rule.completes_at_tuples for rule in self.rules)
 
     def marks(self, moment: Moment) -> Mapping[str | None, Marks]:
-        """What windows know of each key, with the edges that rows have brought."""
+        """The windows' state by key, with the edges that rows have set."""
         changed = {name: marks for rule in self.rules for name, marks in rule.marks(moment).items()}
         return {**moment.marks, **changed} if changed else moment.marks
 
@@ -110,7 +110,7 @@ class Rules:
         return min((end.item() for end in ends if end < high), default=None)
 
     def evict(self, view: View, moment: Moment) -> tuple[Table, Array]:
-        """The table without the slices that no window needs any more; how many each key has lost."""
+        """Drop the slices that no window needs any more; the table and how many each key lost."""
         if not len(view.table):
             return view.table, np.zeros(1, np.int64)
         first = view.begins[1:]
@@ -147,7 +147,7 @@ class Rules:
         return mergeable
 
     def final(self, table: Table, keys: Keys, in_order: bool) -> Array:
-        """How many of the oldest slices of each key can change no more."""
+        """How many of the oldest slices of each key are final."""
         view = self.view(table, keys)
         begins = view.begins[:-1]
         if in_order:
@@ -163,7 +163,7 @@ class Rules:
 
 
 def _order(keys: Sequence[Array]) -> Array | None:
-    """As ``np.lexsort``, but faster: a key by which all is in order already costs one pass. None: it is by all."""
+    """``np.lexsort``, but a key that is in order already costs one pass. None: everything is in order."""
     order: Array | None = None
     for key in keys:
         values = key if order is None else key[order]
@@ -174,7 +174,7 @@ def _order(keys: Sequence[Array]) -> Array | None:
 
 
 def _longest(windows: Sequence[Window]) -> int:
-    """How far from a tuple the bounds of its windows can lie, at most."""
+    """The largest distance between a tuple and the bounds of its windows."""
     return max((sum(abs(int(step)) for step in window.bound_steps) for window in windows), default=0)
 
 

@@ -1,4 +1,4 @@
-"""What a rule is: all that is particular to one type of window, over columns."""
+"""The base of rules: a rule holds all that is particular to one window type, over columns."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ Windows = Mapping[int, tuple[str | None, Any]]
 
 
 class Rule:
-    """The rule of windows of one type. ``limit`` is the largest time whose windows' ends can be told."""
+    """The rule of windows of one type. ``limit`` is the largest time whose windows' ends do not overflow."""
 
     joint: ClassVar[bool] = False
-    """Whether one rule takes all windows of its type; else each window has a rule of its own."""
+    """Whether one rule serves all windows of its type; else each window has its own."""
     counts: bool = False
-    """Whether its edges are positions, so that its results come behind others at the same time."""
+    """Whether its edges are positions: its results then follow others of the same time."""
     timely: bool = False
-    """Whether its edges are known from times alone, so that tuples can be put into slices in any order."""
+    """Whether times alone decide its edges: tuples can then be sliced in any order."""
     scatters: ClassVar[bool] = True
-    """Whether all edges of a stretch of time can be told at once."""
+    """Whether all edges of an interval can be listed."""
     cuts_all: bool = False
     """Whether it cuts before every row."""
     reconsiders: ClassVar[bool] = False
-    """Whether it cuts where there may turn out to be no edge."""
+    """Whether some of its cuts are provisional."""
     completes_at_tuples: ClassVar[bool] = False
-    """Whether a tuple completes a window at the tuple's own time."""
+    """Whether a tuple can complete a window that ends at its own time."""
     open_slices: ClassVar[int] = 1
-    """How many of the youngest slices may still change where tuples come in order."""
+    """How many of the newest slices may still change if tuples come in order."""
     ticks: Sequence[TimeWindow] = ()
-    """The windows whose bounds are its edges, if those come back at regular times."""
+    """The windows whose bounds are its edges, if these are periodic."""
 
     def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
         self.windows = windows
@@ -50,11 +50,11 @@ class Rule:
         return None
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
-        """What rows bring as edges, by the window's place."""
+        """The edges that rows set, by the window's place."""
         return {}
 
     def marks(self, moment: Moment) -> dict[str | None, Marks]:
-        """What windows know of each key after the edges that rows have brought, where that has changed."""
+        """The windows' state by key after the edges that rows have set, where it changed."""
         return {}
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
@@ -65,27 +65,27 @@ class Rule:
         return np.zeros(len(pairs.code), np.bool_)
 
     def unsure(self, view: View, moment: Moment) -> Array:
-        """The slices before which there may turn out to be no edge."""
+        """The slices whose first edge is provisional."""
         raise NotImplementedError
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
-        """The windows that are complete now and were not before; those of a key and a place by end and start."""
+        """The windows that this batch completes; those of a key and a place by end and start."""
         raise NotImplementedError
 
     def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:
-        """The timer: times that include the first at which a window is complete, unless tuples come."""
+        """The timer: times among which is the first that completes a window, unless tuples come."""
         return iter(())
 
     def needed(self, view: View, moment: Moment) -> Array:
-        """For each key the first slice that a window to come may cover."""
+        """For each key the first slice that a future window may cover."""
         raise NotImplementedError
 
     def begins(self, view: View, moment: Moment) -> Array:
-        """Whether a window to come can begin with a slice: for each slice from the first that is needed on."""
+        """Whether a future window can start with each slice."""
         return np.arange(len(view.table)) >= self.needed(view, moment)[view.table.code]
 
     def final(self, view: View, keys: Keys) -> Array | None:
-        """Before which slice none can change any more by its edges, for each key; None: it changes none."""
+        """For each key, the slice before which its edges change none any more; None: they change none."""
         return None
 
 
@@ -97,7 +97,7 @@ class SingleRule(Rule):
         ((self.place, (self.name, self.window)),) = windows.items()
 
     def _base(self, moment: Moment) -> Array:
-        """From which position on the window counts tuples, for each key."""
+        """The position from which the window counts tuples, for each key."""
         base = moment.marks[self.name].since_count
         return np.zeros(len(moment.after), np.int64) if base is None else base
 

@@ -17,7 +17,7 @@ __all__ = ["CountRule"]
 
 
 class CountRule(SingleRule):
-    """A window on counts. Where windows end is a row of positions too: f, f + s, … with f = r mod s, or s.
+    """A window on counts. Windows end at the positions f, f + s, … with f = r mod s, or s.
 
     One that was added later counts from the first tuple behind ``since`` on; its positions are those less a base.
     """

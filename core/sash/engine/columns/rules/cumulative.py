@@ -1,4 +1,4 @@
-"""The rule of cumulative windows, over columns: that of windows on time, but for where they begin."""
+"""The rule of cumulative windows, over columns: that of time windows, but for where they start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["CumulativeRule"]
 
 
 class CumulativePeriods(Periods):
-    """Windows by the numbers of the steps that they end with; ``steps`` is how many a range has."""
+    """Windows numbered by the steps that they end with; a range has ``steps`` steps."""
 
     def __init__(self, numbers: Sequence[tuple[Any, Any, Any]], dtype: Any) -> None:
         self.ticks = Periods([(step, step, offset) for _, step, offset in numbers], dtype)
@@ -35,7 +35,7 @@ class CumulativePeriods(Periods):
         return self.ticks.start(self._first(k))
 
     def _first(self, k: Array) -> Array:
-        """The number of the first window that begins where window k does; numbers of floats may be infinite."""
+        """The first window that starts where window k does; with float times numbers may be infinite."""
         first: Array = (k // self.steps if self.ticks.whole else np.floor(k / self.steps)) * self.steps
         return first
 

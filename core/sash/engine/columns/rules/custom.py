@@ -1,4 +1,4 @@
-"""The rule of users' context-free windows: their functions are asked edge by edge, and for each key."""
+"""The rule of users' context-free windows: their functions are called edge by edge, key by key."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FreeRule"]
 
 
 class FreeRule(SingleRule):
-    """A window by ``next_edge`` and ``windows``, on times or on positions."""
+    """A window given by ``next_edge`` and ``windows``, on times or on positions."""
 
     scatters = False
     window: ContextFree
@@ -32,11 +32,11 @@ class FreeRule(SingleRule):
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         measure = rows.positions - self._base(moment)[rows.each_code] if self.counts else rows.times
         for begin, end in zip(rows.begins[:-1].tolist(), rows.begins[1:].tolist(), strict=True):
-            own = measure[begin:end]
+            key_measure = measure[begin:end]
             at = 0
-            while at < len(own):
-                at = int(np.searchsorted(own, self.window.next_edge(own[at].item())))
-                cut[begin + at : begin + min(at + 1, len(own))] = True
+            while at < len(key_measure):
+                at = int(np.searchsorted(key_measure, self.window.next_edge(key_measure[at].item())))
+                cut[begin + at : begin + min(at + 1, len(key_measure))] = True
 
     def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
         if self.counts:
@@ -61,13 +61,13 @@ class FreeRule(SingleRule):
         return CompleteWindows(code, place, start, end, view.table.last[hi - 1], lo, hi, end + base - 1)
 
     def _extents(self, key: int, view: View, moment: Moment) -> Iterator[tuple[Any, Any]]:
-        """The windows of a key that are complete now and hold a tuple."""
-        own = slice(view.begins[key], view.begins[key + 1])
+        """The windows of a key that this batch completes and that hold a tuple."""
+        slices = slice(view.begins[key], view.begins[key + 1])
         if self.counts:
-            measure = view.positions[own] - self._base(moment)[key]
+            measure = view.positions[slices] - self._base(moment)[key]
             last = view.settled[key].item() - self._base(moment)[key].item() - 1
         else:
-            measure, last = view.table.first[own], view.table.last[own][-1].item()
+            measure, last = view.table.first[slices], view.table.last[slices][-1].item()
         before, upto = self._moments(key, moment)
         since = None if self.counts else moment.marks[self.name].since
         least = -math.inf if since is None else _open(since[key], moment)
@@ -124,7 +124,7 @@ class FreeRule(SingleRule):
 
 
 def _open(time: Any, moment: Moment) -> Any:
-    """A time as a user's function takes it."""
+    """A time as users' functions take it."""
     return -math.inf if time == moment.low else math.inf if time == moment.high else time.item()
 
 

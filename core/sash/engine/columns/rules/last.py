@@ -32,7 +32,7 @@ class LastRule(SingleRule):
         self._periods = Periods([self.window.ticks.numbers], dtype).of(0)
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
-        """(keys, positions) of where windows begin that end before a row: N before the first row behind a tick."""
+        """(keys, positions) of the starts of windows that end before a row: N before the first row after a tick."""
         index = self._periods.index(rows.times)
         change = np.ones(len(rows), np.bool_)
         change[1:] = index[1:] != index[:-1]
@@ -43,8 +43,8 @@ class LastRule(SingleRule):
         code, position = moment.edges[self.place]
         begin = np.zeros(len(moment.after), np.int64)
         begin[rows.keys] = rows.begins[:-1]
-        own = position >= rows.settled[code]
-        cut[begin[code[own]] + position[own] - rows.settled[code[own]]] = True
+        in_batch = position >= rows.settled[code]
+        cut[begin[code[in_batch]] + position[in_batch] - rows.settled[code[in_batch]]] = True
         cut |= rows.positions >= (moment.after.settled - self.window.count)[rows.each_code]
         since = moment.marks[self.name].since
         if since is not None:

@@ -1,4 +1,4 @@
-"""Where edges lie that come back at regular intervals, for arrays of times and of windows at once.
+"""Periodic edges, for arrays of times and of windows at once.
 
 An edge k lies at ``offset + k · slide``, or ``shift`` behind that where a window ends elsewhere than others begin.
 Numbers of edges have the type of times: whole, or float, where a quotient may be one off and is put right.
@@ -76,7 +76,7 @@ class Periods:
 
 
 class Grid:
-    """Sets of edges; of all of them together, which lie where."""
+    """Several sets of periodic edges together."""
 
     def __init__(self, numbers: Sequence[tuple[Any, Any, Any]], dtype: Any) -> None:
         self.sets = Periods(numbers, dtype)
@@ -97,7 +97,7 @@ class Grid:
         return len(self.sets)
 
     def between(self, low: Any, high: Any, most: int) -> Array | None:
-        """All edges in (low, high], in order; None if they are more than ``most``."""
+        """All edges in (low, high], in order; None if there are more than ``most``."""
         if len(self._whole) == 1:  # with single numbers NumPy is slow
             slide, offset = self._whole[0]
             first, last = (int(low) - offset) // slide + 1, (int(high) - offset) // slide
@@ -123,7 +123,7 @@ class Grid:
         return crossed
 
     def cut(self, times: Array, cut: Array) -> None:
-        """Mark the times that have an edge between them and the one before."""
+        """Mark the times that an edge separates from the previous one."""
         for i in range(len(self.sets)):
             last = self._last(self.sets.of(i), times)
             cut[1:] |= last[1:] != last[:-1]

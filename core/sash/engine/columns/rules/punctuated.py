@@ -26,7 +26,7 @@ class PunctuatedRule(SingleRule):
     window: Punctuated
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
-        """(keys, times, positions) of the rows that bring new edges, in order."""
+        """(keys, times, positions) of the rows that set new edges, in order."""
         holds, marks = self._holds(rows), moment.marks[self.name]
         if marks.since is not None:
             holds &= rows.times > marks.since[rows.each_code]
@@ -64,7 +64,7 @@ class PunctuatedRule(SingleRule):
         return np.asarray(parted | (pairs.after == moment.latest[pairs.code]))
 
     def _all_edges(self, moment: Moment) -> tuple[Array, ...]:
-        """The last edge that was known of each key, and the new ones: (keys, times, positions of their tuples)."""
+        """The last known edge of each key, then the new ones: (keys, times, positions of their tuples)."""
         none = np.zeros(0, np.int64)
         edges = moment.edges.get(self.place, (none, np.zeros(0, moment.after.newest.dtype), none))
         known = moment.marks[self.name].edge
@@ -94,7 +94,7 @@ class PunctuatedRule(SingleRule):
         return {self.name: evolve(moment.marks[self.name], edge=self._last_edges(moment))}
 
     def _last_edges(self, moment: Moment) -> Array:
-        """The last edge of each key, now."""
+        """The last edge of each key after this batch."""
         code, time, _ = self._all_edges(moment)
         edge = np.full(len(moment.after), moment.low)
         edge[code] = time

@@ -19,7 +19,7 @@ __all__ = ["TimeRule"]
 
 
 class TimeRule(Rule):
-    """All windows on time of a lane, at once. Their edges are cut together with those of others, by a grid."""
+    """All time windows of a lane at once. A grid cuts at their edges together with those of others."""
 
     joint = True
     timely = True
@@ -50,7 +50,7 @@ class TimeRule(Rule):
         return _joined(parts)
 
     def _of_one_key(self, which: int, view: View, moment: Moment) -> Iterator[tuple[Array, ...]]:
-        """The same for one window of the only key: with single numbers NumPy is slow."""
+        """The same for one window of the only key, in Python numbers: NumPy is slow with single ones."""
         window, table = self.members[which], view.table
         oldest, newest = table.first[0].item(), table.last[-1].item()
         before, after = moment.before.watermark[0].item(), moment.after.watermark[0].item()
@@ -80,7 +80,7 @@ class TimeRule(Rule):
         return parts + [self._by_slice(which[i], keys, first[:, i], last[:, i], view) for i in far]
 
     def _numbers(self, which: Array, keys: Array, view: View, moment: Moment) -> tuple[Array, Array]:
-        """The first window of each key that is new and can hold a tuple; how many there are up to the last such."""
+        """The first new window of each key that can hold a tuple, and the number of windows up to the last such."""
         table, begins, periods = view.table, view.begins, self.periods.of(which)
         oldest, newest = table.first[begins[keys]], table.last[begins[keys + 1] - 1]
         before = np.maximum(self._legal(moment.before.watermark[keys]), oldest)
@@ -88,9 +88,9 @@ class TimeRule(Rule):
         for i in which:
             since = moment.marks[self.names[i]].since
             if since is not None:
-                own = self.periods.of(i)
+                window = self.periods.of(i)
                 at = i - which[0]
-                first[:, at] = np.maximum(first[:, at], own.index(self._legal(since[keys])) + 1)
+                first[:, at] = np.maximum(first[:, at], window.index(self._legal(since[keys])) + 1)
         watermark = moment.after.watermark[keys]
         last = periods.index(newest[:, None])
         closed = periods.first_behind(self._legal(watermark)[:, None]) - 1
@@ -113,7 +113,7 @@ class TimeRule(Rule):
         return windows if held.all() else tuple(array[held] for array in windows)
 
     def _by_slice(self, which: int, keys: Array, first: Array, last: Array, view: View) -> tuple[Array, ...]:
-        """At each slice the windows that it is the first one of."""
+        """For each slice, the windows that start with it."""
         table, periods = view.table, self.periods.of(which)
         place_of = np.zeros(len(view.settled), np.int64)
         place_of[keys] = np.arange(len(keys))
@@ -164,7 +164,7 @@ class TimeRule(Rule):
         return begins
 
     def _coming(self, which: int, index: Array, watermark: Array, table: Table) -> Array:
-        """Whether the windows of slices' numbers are still to come."""
+        """Whether windows of these numbers are still to be emitted."""
         coming: Array = index >= self.periods.of(which).first_behind(watermark)[table.code[1:]]
         return coming
 
