@@ -312,10 +312,11 @@ class TestState:
 
 
 def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict[str, Any]]:
+    rows.mark()
     if event[0] == "row":
-        found = rows.process(event[1]["ts"], tuple(event[1][name] for name in query.values))
+        found = rows.take(event[1]["ts"], tuple(event[1][name] for name in query.values))
     else:
-        found = rows.advance(event[1] if event[0] == "advance" else math.inf)
+        found = rows.move(event[1] if event[0] == "advance" else math.inf)
     for result in found or []:
         row = {"window": rows.lane.names[result.window]} if isinstance(query.windows, Mapping) else {}
         row |= {"window_start": result.start, "window_end": result.end}

@@ -55,7 +55,7 @@ def never_quiet(op: sash.Operator) -> sash.Operator:
     """The same operator, all of whose tuples and watermarks go the long way."""
     lane = row_lane(op)
     # Of this lane alone: the other operator, made in the same test, must look out.
-    lane._look_out = lambda: None  # type: ignore[method-assign]
+    lane._arm_quiet_path = lambda: None  # type: ignore[method-assign]
     return op
 
 

@@ -36,7 +36,7 @@ def seen(op: sash.Operator) -> tuple[bytes, dict[str, int]]:
 
 
 def is_steady(op: sash.Operator) -> bool:
-    return row_lane(op)._steady is not None
+    return row_lane(op)._count_path is not None
 
 
 @pytest.fixture

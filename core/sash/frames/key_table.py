@@ -35,24 +35,16 @@ class KeyTable:
         self._columns: dict[str, Array] = {}
         self._columned = 0  # the first keys are in columns, the others in rows
         self._rows: list[Key] = []
-        self._numbers: dict[Any, int] | None = {}
+        self.numbers: dict[Any, int] | None = {}
+        """The numbers of keys, which are single values or tuples; None: to be made. Only this class changes it."""
         self._listed: list[Key] | None = []  # the keys in columns, as rows; None: to be made
 
     def __len__(self) -> int:
         return self._columned + len(self._rows)
 
-    def number_of(self, key: Key) -> int | None:
-        """The number of a key that is known; None: it is new, or cannot be looked up at once. O(1)."""
-        if self._numbers is None:
-            return None
-        try:
-            return self._numbers.get(key[0] if len(key) == 1 else key)
-        except TypeError:  # it cannot be a key, which number() says
-            return None
-
     def number(self, key: Key, row: int = 0) -> int:
         """The number of a row's key. O(1); ``row`` is named by the error if it cannot be a key."""
-        numbers = self._numbers if self._numbers is not None else self._index()
+        numbers = self.numbers if self.numbers is not None else self._index()
         try:
             known = numbers.get(key[0] if len(key) == 1 else key)
             return self._number_new(key, numbers) if known is None else known
@@ -97,10 +89,10 @@ class KeyTable:
         return _stack(self._columns, rows)
 
     def _index(self) -> dict[Any, int]:
-        if self._numbers is None:
+        if self.numbers is None:
             keys = _keys(list(self._whole().values())) if len(self) and self._names else [()] * len(self)
-            self._numbers = dict(zip(keys, range(len(keys)), strict=True))
-        return self._numbers
+            self.numbers = dict(zip(keys, range(len(keys)), strict=True))
+        return self.numbers
 
     def key(self, number: int) -> Key:
         """The values of a key. O(1), but for the first after a batch that brought keys."""
@@ -128,7 +120,7 @@ class KeyTable:
 
     def _of(self, columns: dict[str, Array], size: int) -> KeyTable:
         table = KeyTable(self._names)
-        table._columns, table._columned, table._numbers, table._listed = columns, size, None, None
+        table._columns, table._columned, table.numbers, table._listed = columns, size, None, None
         return table
 
     def mark(self) -> Any:
@@ -140,8 +132,8 @@ class KeyTable:
         self._columns, self._columned, self._rows, rows = mark
         del self._rows[rows:]
         self._listed = None
-        if self._numbers is not None and len(self._numbers) != len(self):
-            self._numbers = None
+        if self.numbers is not None and len(self.numbers) != len(self):
+            self.numbers = None
 
     def parts(self) -> tuple[Any, ...]:
         """Its state, as it is written."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from sash.engine.lane import Mark, Switch
 from sash.engine.planner import Plan
-from sash.engine.results import AnyOutcome, Emitted, Result
+from sash.engine.results import AnyOutcome, Emitted
 from sash.engine.rows.engine import RowEngine
 from sash.frames import Frame
 from sash.query import Query
@@ -92,60 +92,62 @@ class Driver:
         self.rows += len(frame)
         return outcomes
 
-    def process_row(self, code: int, moments: Sequence[Any], values: tuple[Any, ...]) -> list[tuple[Lane, Emitted]]:
-        """Take one row of key ``code``, with a time for each lane; what it emits."""
-        times, inside = self.times, []
-        for lane, moment in zip(self.lanes, moments, strict=True):
-            time, times = times.of_row(lane.lane, moment, self.rows)
-            inside.append(time)
-        emitted: list[tuple[Lane, Emitted]] = []
-        late = False
-        for lane, time in zip(self.lanes, inside, strict=True):
-            try:
-                results = lane.rows().take(code, time, values)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"row {self.rows}: {error}") from error
-            late = late or results is None
-            emitted += [(lane.lane, result) for result in results or ()]
-        self.times, self.dropped = times, (0,) if late else ()
-        self.rows += 1
-        return emitted
-
-    @property
-    def alone(self) -> bool:
-        """Whether a row concerns only the lane of its own key, so that :meth:`process_alone` can take it. O(1)."""
-        engine = self.lanes[0].engine
-        return len(self.lanes) == 1 and type(engine) is RowEngine and not engine.streams
-
-    def process_alone(
-        self, code: int, moment: Any, values: tuple[Any, ...], make: Callable[[Lane, Result], Made]
+    def process_row(
+        self, code: int, moments: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
     ) -> list[Made]:
-        """Take a row as :meth:`process_row` does, all or nothing, what is made of its results included.
+        """Take one row of key ``code``, with a time for each lane, and make something of each result.
 
-        Only where it is :attr:`alone`, and of a key that has come before: the most common case, apart for speed.
+        All or nothing, what is made included.
         """
-        engine = self.lanes[0].engine
-        assert isinstance(engine, RowEngine)
-        lane, described = engine.lanes[code], engine.lane
-        times, rows, dropped, marked = self.times, self.rows, self.dropped, lane.marked
+        switch = self.lanes[0]
+        engine, lane = switch.engine, switch.lane
+        if len(self.lanes) > 1 or type(engine) is not RowEngine:
+            return self._process_row_in_lanes(code, moments, values, make)
+        times, rows, dropped, mark = self.times, self.rows, self.dropped, engine.mark()
         try:
-            if described.order is not None:
-                codec = times.codecs.get(described.order)
+            time, order = moments[0], lane.order
+            if order is not None:
+                codec = times.codecs.get(order)
                 if codec is None:
-                    moment, self.times = times.of_row(described, moment, rows)
+                    time, self.times = times.of_row(lane, time, rows)
                 else:
-                    moment = codec.to_inside(moment, rows, described.order)
+                    time = codec.to_inside(time, rows, order)
             try:
-                results = lane.process(moment, values)
+                emitted = engine.take(code, time, values)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"row {rows}: {error}") from error
-            self.dropped = (0,) if results is None else ()
+            self.dropped = (0,) if emitted is None else ()
             self.rows = rows + 1
-            return [make(described, result) for result in results] if results else []
+            return [make(lane, result) for result in emitted] if emitted else []
         except BaseException:
             self.times, self.rows, self.dropped = times, rows, dropped
-            if lane.marked is not marked:
-                self.lanes[0].undo(Mark(engine, engine.mark_of(code)))
+            switch.undo(Mark(engine, mark))
+            raise
+
+    def _process_row_in_lanes(
+        self, code: int, moments: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
+    ) -> list[Made]:
+        """:meth:`process_row` where there are several lanes, or a lane has to turn from batches to rows first."""
+        mark = self.mark()
+        try:
+            times, inside = self.times, []
+            for lane, moment in zip(self.lanes, moments, strict=True):
+                time, times = times.of_row(lane.lane, moment, self.rows)
+                inside.append(time)
+            results: list[Made] = []
+            late = False
+            for lane, time in zip(self.lanes, inside, strict=True):
+                try:
+                    emitted = lane.rows().take(code, time, values)
+                except (TypeError, ValueError) as error:
+                    raise type(error)(f"row {self.rows}: {error}") from error
+                late = late or emitted is None
+                results += [make(lane.lane, result) for result in emitted or ()]
+            self.times, self.dropped = times, (0,) if late else ()
+            self.rows += 1
+            return results
+        except BaseException:
+            self.undo(mark)
             raise
 
     # time

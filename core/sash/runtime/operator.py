@@ -72,7 +72,7 @@ class Operator(Snapshots):
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._driver.rows} has no column {error.args[0]!r}; it has {there}") from None
-        return self._take(key, moments, values, self._name)
+        return self._take(key, moments, values, self._row)
 
     def take(self, row: Values) -> list[Values]:
         """As :meth:`process`, for engines whose rows have no names: a row's values in the order of ``query.columns``.
@@ -94,24 +94,22 @@ class Operator(Snapshots):
         except IndexError:
             needed, count = ", ".join(map(repr, self.query.columns)), self._driver.rows
             raise ValueError(f"row {count} has {len(row)} values; it needs one for each of {needed}") from None
-        return self._take(key, moments, values, tuple)
+        return self._take(key, moments, values, self._values)
 
-    def _take(self, key: Values, moments: Sequence[Any], values: Values, shape: Callable[[Values], Made]) -> list[Made]:
-        """Take a tuple; ``shape`` makes what is returned of the values of a result."""
-        driver = self._driver
-        if driver.alone:
-            code = self._keys.number_of(key)
-            if code is not None:
-                return driver.process_alone(
-                    code,
-                    moments[0],
-                    values,
-                    lambda lane, result: shape((*key, *self._output.values(lane, result, driver.times.codecs))),
-                )
+    def _take(
+        self, key: Values, moments: Sequence[Any], values: Values, make: Callable[[Lane, Emitted], Made]
+    ) -> list[Made]:
+        """Take a tuple; ``make`` makes what is returned of a result."""
+        numbers = self._keys.numbers
+        try:
+            code = None if numbers is None else numbers.get(key[0] if len(key) == 1 else key)
+        except TypeError:  # it cannot be a key, which number() says
+            code = None
+        if code is not None:
+            return self._driver.process_row(code, moments, values, make)
         mark = self._mark()
         try:
-            emitted = driver.process_row(self._keys.number(key, driver.rows), moments, values)
-            return [shape(self._values(lane, result)) for lane, result in emitted]
+            return self._driver.process_row(self._keys.number(key, self._driver.rows), moments, values, make)
         except BaseException:
             self._undo(mark)
             raise
@@ -161,18 +159,18 @@ class Operator(Snapshots):
         return self._close(self._values_of)
 
     def _rows_of(self, outcomes: list[AnyOutcome]) -> list[Row]:
-        return list(map(self._name, self._values_of(outcomes)))
+        return [self._row(outcome.lane, emitted) for outcome in outcomes for emitted in outcome.rows()]
 
     def _values_of(self, outcomes: list[AnyOutcome]) -> list[Values]:
         return [self._values(outcome.lane, emitted) for outcome in outcomes for emitted in outcome.rows()]
 
     def _values(self, lane: Lane, emitted: Emitted) -> Values:
         """The values of a result, those of its key first."""
-        values = self._output.values(lane, emitted.result, self._driver.times.codecs)
-        return (*self._keys.key(emitted.code), *values)
+        code, result = emitted
+        return (*self._keys.key(code), *self._output.values(lane, result, self._driver.times.codecs))
 
-    def _name(self, values: Values) -> Row:
-        return dict(zip(self._results, values, strict=True))
+    def _row(self, lane: Lane, emitted: Emitted) -> Row:
+        return dict(zip(self._results, self._values(lane, emitted), strict=True))
 
 
 class KeyOperator(Operator):

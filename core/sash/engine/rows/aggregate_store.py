@@ -177,7 +177,7 @@ class Chunks:
                 self._unfinished.append(chunk)
             return chunk
         if level.rows is not None:
-            self._merging.merges += max(len(slices) - 2, 0)
+            self._merging.count.merges += max(len(slices) - 2, 0)
             return level.rows.chunk(begin, slices, whole, self._pool)
         return SharedChunk(self._combine, slices, whole, self._pool)
 

@@ -94,9 +94,9 @@ class CountFastPath:
         slicer.accepted = lane.watermark = position + 1
         if len(held) > lane._evict_at:
             lane._evict()
-        lane._open = None
+        lane.open_slice = None
         if begins and self._slide > 1:
-            lane._look_out()  # more come to its slice
+            lane._arm_quiet_path()  # more come to its slice
         return results
 
     def _completed(self, partial: object, high: int) -> Result:

@@ -29,6 +29,7 @@ __all__ = ["RowEngine"]
 
 Array = np.ndarray[Any, Any]
 NONE = np.zeros(0, np.int64)
+_new = tuple.__new__  # creates a named tuple faster than its class does
 _COUNTED = ("late_corrected", "late_dropped", "slices_held", "tuples_held", "merges")
 
 
@@ -80,22 +81,32 @@ class RowEngine:
         self.dropped = np.array(sorted(late), np.int64)
         return RowOutcome(self.lane, emitted, self._query)
 
-    def take(self, code: int, time: Any, values: tuple[Any, ...]) -> Sequence[Emitted] | None:
+    def take(self, code: int, time: Any, values: tuple[Any, ...]) -> list[Emitted] | None:
         """Take a row, as part of a call; what it emits. None: it came too late, and is dropped."""
-        self.grow(code + 1)
-        lane = self._touch(code)
-        if not self.streams:
-            results = lane.take(time, values)
-            return None if results is None else [Emitted(code, result) for result in results]
-        caught_up = lane.move(self.advanced) if self.advanced is not None else ()
-        results = lane.take(time, values)
-        if results is None:
-            return None
-        emitted = [Emitted(code, result) for result in (*caught_up, *results)]
-        self._set_timer(code, lane)
-        watermark = time - self.lane.delay
-        if self.advanced is None or watermark > self.advanced:
-            emitted += self._advance_stream(watermark)
+        if code >= len(self.lanes):
+            self.grow(code + 1)
+        lane, advanced, emitted = self.lanes[code], self.advanced, []
+        if code not in self._touched:
+            lane.mark()
+            self._touched[code] = lane
+        if self.streams and advanced is not None and (lane.watermark is None or advanced > lane.watermark):
+            emitted = [Emitted(code, result) for result in lane.move(advanced)]
+        quiet = lane.open_slice is not None and lane.take_quietly(time, values)
+        if not quiet:
+            results = lane.take_any(time, values)
+            if results is None:
+                return None
+            emitted += [_new(Emitted, (code, result)) for result in results]
+        if self.streams:
+            timers = self._timers if self._timers is not None else self._heap()
+            if not quiet or self._timer_of[code] > lane.quiet_until:
+                self._set_timer(code, lane)
+            watermark = time - self.lane.delay
+            if advanced is None or watermark > advanced:
+                if timers and timers[0][0] <= watermark:
+                    emitted += self._advance_stream(watermark)
+                else:
+                    self.advanced = watermark
         return emitted
 
     def _watermarks(self, moments: Sequence[Any]) -> list[Any]:
@@ -112,7 +123,8 @@ class RowEngine:
         while len(self.lanes) < keys:
             lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
             if self.advanced is not None:
-                lane.advance(self.advanced)
+                lane.move(self.advanced)
+            self._timer_of.append(math.inf)
             self.lanes.append(lane)
 
     # time
@@ -149,16 +161,16 @@ class RowEngine:
         return emitted
 
     def _heap(self) -> list[tuple[Any, int]]:
+        """The timers; made from the lanes if they are not there. O(keys) then."""
         if self._timers is None:
-            self._timers, self._timer_of = [], []
             self._timer_of = [math.inf if (time := lane.next_end()) is None else time for lane in self.lanes]
-            self._timers = [(time, code) for code, time in enumerate(self._timer_of) if time != math.inf]
-            heapify(self._timers)
+            timers = [(time, code) for code, time in enumerate(self._timer_of) if time != math.inf]
+            heapify(timers)
+            self._timers = timers
         return self._timers
 
     def _set_timer(self, code: int, lane: RowLane) -> None:
         timers, time = self._heap(), lane.next_end()
-        self._timer_of += [math.inf] * (len(self.lanes) - len(self._timer_of))
         if time is not None and time < self._timer_of[code]:
             self._timer_of[code] = time
             heappush(timers, (time, code))
@@ -190,11 +202,6 @@ class RowEngine:
     def mark(self) -> Any:
         """Begin a call."""
         self._touched = {}
-        return self.lanes, len(self.lanes), self.advanced, self.dropped
-
-    def mark_of(self, code: int) -> Any:
-        """The mark of a call that has changed one key only, by that key's lane itself."""
-        self._touched = {code: self.lanes[code]}
         return self.lanes, len(self.lanes), self.advanced, self.dropped
 
     def undo(self, mark: Any) -> None:

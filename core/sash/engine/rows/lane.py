@@ -53,7 +53,7 @@ class RowLane:
         self._make_store = store
         self._own = own_watermark
         self.bundle = Bundle(query)
-        self._merging, self._lift, self._combine = self.bundle.merging, self.bundle.lift, self.bundle.combine
+        self._count, self._lift, self._combine = self.bundle.count, self.bundle.lift, self.bundle.combine
         self._by_arrival = lane.order is None
         self.slicer = Slicer(lane, decisions, self.bundle, query.values)
         self.watermark: Any = None
@@ -81,11 +81,11 @@ class RowLane:
         slicer.watch(self.watches)
         self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
-        self._open: Slice | None = None
+        self.open_slice: Slice | None = None
         self._lag = self.lane.delay if self._own else None
         if self._by_arrival:
             self._lag = -1
-        self._steady = CountFastPath.of(self)
+        self._count_path = CountFastPath.of(self)
 
     @property
     def newest(self) -> Any:
@@ -111,7 +111,7 @@ class RowLane:
 
     @property
     def merges(self) -> int:
-        return self.bundle.merging.merges
+        return self.bundle.count.merges
 
     # all or nothing
 
@@ -121,14 +121,14 @@ class RowLane:
         slicer.slices.journal = None
         if slicer.settling:
             slicer.settling = []
-        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
+        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._count.merges
 
     def undo(self) -> None:
         """Take back all since :meth:`mark`. If this is interrupted itself, call it again before anything else."""
         slicer = self.slicer
         if slicer.slices.journal is not None:
             self._undoing = True
-        slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges = self.marked
+        slicer.accepted, slicer.newest, self.watermark, self.results, self._count.merges = self.marked
         if self._undoing:  # else nothing else has changed
             slicer.slices.roll_back(self)
             slicer.wait_again()
@@ -136,50 +136,21 @@ class RowLane:
             self.prepare()
             self._undoing = False
 
-    def process(self, time: Any, values: Values) -> list[Result] | None:
-        """:meth:`take` as a call of its own."""
-        slicer, opened, steady = self.slicer, self._open, self._steady  # mark and take written out, for speed
-        slicer.slices.journal = None
-        if slicer.settling:
-            slicer.settling = []
-        self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._merging.merges
-        try:
-            if self._by_arrival:
-                time = slicer.accepted
-            if opened is not None and self._takes(opened, time, values):
-                return []
-            if steady is not None and (found := steady.take(self, values)) is not None:
-                return found
-            return self._take_other(time, values)
-        except BaseException:
-            self.undo()
-            raise
-
-    def advance(self, watermark: Any) -> list[Result]:
-        """:meth:`move` as a call of its own."""
-        self.mark()
-        try:
-            return self.move(watermark)
-        except BaseException:
-            self.undo()
-            raise
-
     # tuples
 
     def take(self, time: Any, values: Values) -> list[Result] | None:
         """Take a tuple; the results that it brings. None: it is too late, and dropped."""
-        opened, steady = self._open, self._steady
-        if self._by_arrival:
-            time = self.slicer.accepted
-        if opened is not None and self._takes(opened, time, values):
+        if self.open_slice is not None and self.take_quietly(time, values):
             return []
-        if steady is not None and (found := steady.take(self, values)) is not None:
-            return found
-        return self._take_other(time, values)
+        return self.take_any(time, values)
 
-    def _take_other(self, time: Any, values: Values) -> list[Result] | None:
-        """Take a tuple of any kind."""
+    def take_any(self, time: Any, values: Values) -> list[Result] | None:
+        """Take a tuple that :meth:`take_quietly` has not taken."""
         slicer = self.slicer
+        if self._count_path is not None and (results := self._count_path.take(self, values)) is not None:
+            return results
+        if self._by_arrival:
+            time = slicer.accepted
         late = self.watermark is not None and time < self.watermark
         if late and time < self.watermark - self.lane.lateness:
             slicer.slices.journal = (slicer.slices.journal, "late_dropped", self.late_dropped)
@@ -194,22 +165,25 @@ class RowLane:
         self._commit()
         return results
 
-    # the most common cases, apart for speed, complete nothing: a tuple goes to the end of the last slice, among the
-    # tuples of a slice where order does not matter, or begins a slice behind all others
+    # Most tuples are quiet: they complete no window. One goes to the end of the last slice, among the tuples of a slice
+    # where order does not matter, or begins a slice behind all others.
 
-    def _look_out(self) -> None:
-        """See up to when tuples are of the most common cases; the last slice is ``_open`` then, else None."""
+    def _arm_quiet_path(self) -> None:
+        """See up to when tuples are quiet; the last slice is ``open_slice`` then, else None."""
         slicer, watches = self.slicer, self.watches
         pieces = slicer.slices.all
         plain = bool(pieces) and not (watches.edged or slicer.pending or self.decisions.buffered)
-        self._open = pieces[-1] if plain and pieces[-1].tuples is None and self.watermark is not None else None
-        if self._open is not None:
-            self._quiet_until = watches.next_time
+        self.open_slice = pieces[-1] if plain and pieces[-1].tuples is None and self.watermark is not None else None
+        if self.open_slice is not None:
+            self.quiet_until = watches.next_time
             self._count_until = watches.next_count(slicer.accepted)
 
-    def _takes(self, piece: Slice, time: Any, values: Values) -> bool:
-        """Take a tuple if it is of those cases."""
-        watches, watermark = self.watches, self.watermark
+    def take_quietly(self, time: Any, values: Values) -> bool:
+        """Take a tuple if it is quiet; only while there is an ``open_slice``. Otherwise nothing is done."""
+        watches, watermark, piece = self.watches, self.watermark, self.open_slice
+        assert piece is not None
+        if self._by_arrival:
+            time = self.slicer.accepted
         if time < watermark or (watches.since is not None and time <= watches.since):
             return False
         slicer, last = self.slicer, piece.last
@@ -220,7 +194,7 @@ class RowLane:
             self._add(inside, values)
             return True
         reached = watermark if self._lag is None else time - self._lag
-        if reached >= self._quiet_until or slicer.accepted >= self._count_until:
+        if reached >= self.quiet_until or slicer.accepted >= self._count_until:
             return False
         begins = time >= piece.end or time - last >= watches.gap
         if not begins:  # as _add does, written out for speed
@@ -231,7 +205,7 @@ class RowLane:
             piece.partial, piece.count, piece.last = merged, count + 1, time
             slicer.accepted += 1
         elif self._begins:
-            self._open = slicer.begin_with(time, self.bundle.lift(values))
+            self.open_slice = slicer.begin_with(time, self.bundle.lift(values))
         else:
             return False
         slicer.newest = time
@@ -262,7 +236,7 @@ class RowLane:
         """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
         if self.watermark is not None and watermark <= self.watermark:
             return []
-        if self._open is not None and watermark < self._quiet_until:
+        if self.open_slice is not None and watermark < self.quiet_until:
             self.watermark = watermark
             return []
         self.slicer.slices.touch()
@@ -295,7 +269,7 @@ class RowLane:
             self.totals.settle()
         if len(slices.all) > self._evict_at and self.watermark is not None:
             self._evict()
-        self._look_out()
+        self._arm_quiet_path()
 
     def _evict(self) -> None:
         """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
@@ -365,7 +339,7 @@ class RowLane:
         """Go on from a state."""
         self.watermark = state.watermark
         self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
-        self.results, self.bundle.merging.merges = state.results, state.merges
+        self.results, self.bundle.count.merges = state.results, state.merges
         self._numbered = state.numbered
         self._states = rowstate.copy_windows(state.windows, self.lane.names)
         slicer = self.slicer
