@@ -41,8 +41,7 @@ from sash.aggregators.pba import WAITING, hold_pool, release_pool
 from sash.query.file import QueryImportError, parse_query
 from sash.query.import_paths import near
 from sash.runtime.arrow_output import ArrowOutput, Column, EngineTypes, result_columns
-from sash.runtime.keyed import KeyedOperator, Outcomes
-from sash.runtime.operator import KeyOperator
+from sash.runtime.operator import KeyedOperator, KeyOperator, Outcomes
 from sash.runtime.sorted_batches import SortedBatches, coalesce_batches
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint

@@ -15,7 +15,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import evaluate
 
 Row = dict[str, Any]

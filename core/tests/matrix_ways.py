@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 import sash
 from matrix import KEYS, ZONE, Row
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 Found = tuple[list[Row], dict[str, Any]]
 """Result rows, and the types of their columns where a library has such."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 import sash
-import sash.runtime.keyed
+import sash.runtime.operator
 from sash.cli import main
 from sash.cli.engines import Tally
 from sash.cli.files import Source
@@ -101,7 +101,7 @@ def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Pat
         *("run", "--query", query, "--input", folder, "--streaming", "--output", out, "--summary", told)
     )
     assert code == 0, said
-    operator = sash.runtime.keyed.KeyedOperator(sash.load_query(query), own_watermark="key")
+    operator = sash.runtime.operator.KeyedOperator(sash.load_query(query), own_watermark="key")
     whole = pa.table(generators.debs14(ROWS))
     expected = [operator.process_batch(whole), operator.close(like=whole)]
     assert rows_of(table_of(out)) == rows_of(

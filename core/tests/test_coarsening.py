@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 Row = dict[str, Any]
 AGGREGATES = {"n": sash.Count(), "sum": sash.Sum("x"), "first": sash.First("x"), "last": sash.Last("x")}

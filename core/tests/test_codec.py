@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.state import envelope
 from sash.state.envelope import StateError
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import evaluate
 
 WINDOWS: dict[str, Any] = {

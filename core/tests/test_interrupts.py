@@ -24,7 +24,7 @@ import pytest
 
 import sash
 from sash.engine.rows.lane import RowLane
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 SASH = str(Path(sash.__file__).parent)
 FOLLOWING = 25

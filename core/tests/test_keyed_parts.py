@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.state import blocks as state_blocks
 from sash.state.envelope import StateError
 from strategies import queries

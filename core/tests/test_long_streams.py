@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import Evaluator
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 WINDOWS = {"times": sash.tumbling("2d"), "rows": sash.sliding(2)}
 QUERY = sash.Query(windows=WINDOWS, aggregates={"peak": sash.Max("x")}, time="ts")

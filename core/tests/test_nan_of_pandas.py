@@ -14,7 +14,7 @@ import pytest
 
 import sash
 from sash.cli import main
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 NAN = math.nan
 AGGREGATES = {

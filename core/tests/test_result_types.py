@@ -14,7 +14,7 @@ import pytest
 
 import sash
 from sash.runtime.arrow_output import bound_types
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 

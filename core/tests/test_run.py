@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import count_windows, naive
 from sash_experiments.generators import smart_home
 

@@ -15,8 +15,7 @@ import pandas as pd
 import pytest
 
 import sash
-from sash.runtime.keyed import KeyedOperator
-from sash.runtime.operator import KeyOperator
+from sash.runtime.operator import KeyedOperator, KeyOperator
 from sash.state.envelope import StateError
 from sash.testing import evaluate
 from state_v1.cases import KEYED, OPERATOR, Case, Row, run

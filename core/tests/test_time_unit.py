@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import sash
 from sash.cli import main
 from sash.query.file import QueryFileError, parse_query
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.runtime.window_bounds import bound_kind, check_order
 from sash.state.envelope import StateError
 from sash.state.fingerprint import fingerprint

@@ -17,7 +17,7 @@ import pytest
 
 import sash
 from every_way import KEY, WAYS, differences, refusals
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import naive
 
 NAN = math.nan

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregators import PolicyError
 from sash.query.file import parse_query
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.testing import evaluate
 
 Row = dict[str, Any]

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 import sash
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 
 from . import flink, spark
 from .cases import Case

@@ -37,7 +37,7 @@ WIDE = 1 << 16
 
 
 def state_schema(query: Query, buckets: int) -> T.StructType:
-    """The columns of the state; ``state`` is the snapshot of :class:`sash.runtime.keyed.KeyedOperator`.
+    """The columns of the state; ``state`` is the snapshot of :class:`sash.spi.KeyedOperator`.
 
     Spark refuses a checkpoint whose state has columns of other types, before it reads a row. The types of columns that
     hold nothing therefore encode what must not change: else rows could go to buckets that have no state yet, and

@@ -3,7 +3,7 @@
     df ── what the query reads, and a hash bucket of the key ── packed ── group by bucket
        ── applyInPandasWithState or transformWithStateInPandas ── results, packed ── unpacked
 
-A bucket holds many keys, whose streams run together in one :class:`sash.runtime.keyed.KeyedOperator`; its snapshot is
+A bucket holds many keys, whose streams run together in one :class:`sash.spi.KeyedOperator`; its snapshot is
 the bucket's state. A stateful function costs by the call and by the row that it takes or returns, so there are few
 calls, and rows go in and out many at a time (see :mod:`sash_spark.packing`).
 """

@@ -14,7 +14,7 @@ from typing import Any
 from sash.cli.errors import UsageError
 from sash.cli.files import Source
 from sash.query import Query
-from sash.runtime.keyed import KeyedOperator
+from sash.runtime.operator import KeyedOperator
 from sash.runtime.run import run
 
 __all__ = ["Engine", "Job", "Tally", "engine", "engines", "run_local"]

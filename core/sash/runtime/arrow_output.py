@@ -22,7 +22,7 @@ from sash.values.epochs import numbers_of
 from sash.values.timestamps import STEPS
 
 if TYPE_CHECKING:
-    from sash.runtime.keyed import Outcomes
+    from sash.runtime.operator import Outcomes
 
 __all__ = ["ArrowOutput", "Column", "EngineTypes", "bound_types", "result_columns"]
 

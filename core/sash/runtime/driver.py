@@ -103,51 +103,48 @@ class Driver:
         engine, lane = switch.engine, switch.lane
         if len(self.lanes) > 1 or type(engine) is not RowEngine:
             return self._process_row_in_lanes(code, moments, values, make)
-        times, rows, dropped, mark = self.times, self.rows, self.dropped, engine.mark()
+        times, rows, dropped, time, order = self.times, self.rows, self.dropped, moments[0], lane.order
+        adopted = times
+        if order is not None:
+            codec = times.codecs.get(order)
+            if codec is None:
+                time, adopted = times.of_row(lane, time, rows)
+            else:
+                time = codec.to_inside(time, rows, order)
+        mark = engine.mark()
         try:
-            time, order = moments[0], lane.order
-            if order is not None:
-                codec = times.codecs.get(order)
-                if codec is None:
-                    time, self.times = times.of_row(lane, time, rows)
-                else:
-                    time = codec.to_inside(time, rows, order)
-            try:
-                emitted = engine.take(code, time, values)
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"row {rows}: {error}") from error
-            self.dropped = (0,) if emitted is None else ()
+            emitted = engine.take(code, time, values)
+            self.times, self.dropped = adopted, (0,) if emitted is None else ()
             self.rows = rows + 1
             return [make(lane, result) for result in emitted] if emitted else []
-        except BaseException:
+        except BaseException as error:
+            refused = self.rows == rows and isinstance(error, TypeError | ValueError)
             self.times, self.rows, self.dropped = times, rows, dropped
             switch.undo(Mark(engine, mark))
+            if refused:
+                raise type(error)(f"row {rows}: {error}") from error
             raise
 
     def _process_row_in_lanes(
         self, code: int, moments: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
     ) -> list[Made]:
         """:meth:`process_row` where there are several lanes, or a lane has to turn from batches to rows first."""
+        times, rows, inside = self.times, self.rows, []
+        for lane, moment in zip(self.lanes, moments, strict=True):
+            time, times = times.of_row(lane.lane, moment, rows)
+            inside.append(time)
         mark = self.mark()
         try:
-            times, inside = self.times, []
-            for lane, moment in zip(self.lanes, moments, strict=True):
-                time, times = times.of_row(lane.lane, moment, self.rows)
-                inside.append(time)
-            results: list[Made] = []
-            late = False
-            for lane, time in zip(self.lanes, inside, strict=True):
-                try:
-                    emitted = lane.rows().take(code, time, values)
-                except (TypeError, ValueError) as error:
-                    raise type(error)(f"row {self.rows}: {error}") from error
-                late = late or emitted is None
-                results += [make(lane.lane, result) for result in emitted or ()]
-            self.times, self.dropped = times, (0,) if late else ()
-            self.rows += 1
-            return results
-        except BaseException:
+            taken = [lane.rows().take(code, time, values) for lane, time in zip(self.lanes, inside, strict=True)]
+            self.times, self.dropped = times, (0,) if None in taken else ()
+            self.rows = rows + 1
+            pairs = zip(self.lanes, taken, strict=True)
+            return [make(lane.lane, result) for lane, emitted in pairs for result in emitted or ()]
+        except BaseException as error:
+            refused = self.rows == rows and isinstance(error, TypeError | ValueError)
             self.undo(mark)
+            if refused:
+                raise type(error)(f"row {rows}: {error}") from error
             raise
 
     # time

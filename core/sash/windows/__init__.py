@@ -17,12 +17,10 @@ A type of window is spread over four modules, of one name where it has its own: 
 
 from collections.abc import Callable
 
-from sash.windows.base import ContextClass, Window
-from sash.windows.count import CountWindow
+from sash.windows.base import ContextAware, ContextClass, ContextFree, Edges, Window
+from sash.windows.count import CountWindow, While, window_while
 from sash.windows.cumulative import CumulativeWindow, cumulative
-from sash.windows.custom import ContextAware, ContextFree, Edges
 from sash.windows.last import Last, last
-from sash.windows.policy import While, window_while
 from sash.windows.punctuated import Punctuated, punctuated
 from sash.windows.session import Session, session
 from sash.windows.time import TimeWindow, sliding, tumbling

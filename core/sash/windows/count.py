@@ -1,17 +1,18 @@
-"""Windows on counts of tuples."""
+"""Windows on counts of tuples: of a fixed length, or as long as a slide policy lets them be."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Literal
 
 from sash.aggregators.chunk_size import check_window
-from sash.windows.base import Extent
-from sash.windows.custom import ContextFree
+from sash.windows.base import ContextClass, ContextFree, Extent
 
-__all__ = ["CountWindow"]
+__all__ = ["CountWindow", "While", "window_while"]
+
+Policy = Callable[[dict[str, Any], dict[str, Any]], Any]
 
 
 @dataclass(frozen=True)
@@ -71,3 +72,69 @@ class CountWindow(ContextFree):
             if end > upto:
                 return
             yield max(0, end - self.range), end
+
+
+@dataclass(frozen=True)
+class While(ContextFree):
+    """With each tuple a window: all tuples so far, without the oldest that ``policy`` has let go.
+
+    It is on counts, and every position is an edge; where a window begins depends on its tuples.
+    """
+
+    measure: ClassVar[Literal["time", "count"]] = "count"
+    can_be_corrected: ClassVar[bool] = False
+    required_algorithm: ClassVar[str | None] = "AMTA"
+    policy: Policy
+    on: str | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.policy):
+            raise TypeError(
+                "window_while takes a function policy(total, oldest) that says whether the oldest tuples leave; got "
+                f"{self.policy!r}"
+            )
+
+    def context_class(self, arrival: bool) -> ContextClass:
+        return ContextClass.FCF
+
+    def rows_only_reason(self) -> str:
+        return f"{self}, which is asked at each tuple"
+
+    def file_table(self) -> dict[str, Any]:
+        return {"type": "while", "policy": self.policy, "on": self.on}
+
+    def next_edge(self, after: int) -> int:
+        return after + 1
+
+    def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
+        raise TypeError(f"{self}: where it begins is not known without its tuples")
+
+    def __str__(self) -> str:
+        return f"while {getattr(self.policy, '__name__', 'a policy')} lets the oldest go"
+
+
+def window_while(policy: Policy, *, on: str | None = None) -> While:
+    """With each tuple, in order, a window of those that ``policy`` has not let go.
+
+    ``policy(total, oldest)`` takes the results of all aggregates of the query, by name, over the window with the new
+    tuple, and over some of its oldest tuples; if it is true, those leave, all of them. What leaves is the longest such
+    run, found by a search in a tree (:class:`~sash.aggregators.AMTA`), not tuple by tuple: O(log m) calls for m tuples
+    that leave. So the policy must be monotone: where it lets some of the oldest go, it lets fewer of them go too. One
+    that is not gives other windows than one might think, and where the search notices, a ``PolicyError``.
+
+    ``window_start`` and ``window_end`` of a result are positions; a window that nothing is left of has no result.
+    Results cannot be corrected: with ``allowed_lateness`` it is refused.
+
+    >>> import sash
+    >>> def at_most_ten(total, oldest):
+    ...     "A tuple leaves if it and all behind it add up to more than 10."
+    ...     return total["sum"] - oldest["sum"] + oldest["newest"] > 10
+    >>> query = sash.Query(
+    ...     windows=sash.window_while(at_most_ten),
+    ...     aggregates={"peak": sash.Max("load"), "sum": sash.Sum("load"), "newest": sash.Last("load")},
+    ... )
+    >>> results = sash.run(query, {"load": [2, 2, 3, 3, 4]})
+    >>> results["window_start"], results["peak"], results["sum"]
+    ([0, 0, 0, 0, 2], [2, 2, 3, 3, 4], [2, 4, 7, 10, 10])
+    """
+    return While(policy, on)

@@ -9,8 +9,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from sash.windows.base import Extent
-from sash.windows.custom import ContextFree
+from sash.windows.base import ContextFree, Extent
 from sash.windows.time import TimeWindow, measured
 
 __all__ = ["CumulativeWindow", "cumulative"]

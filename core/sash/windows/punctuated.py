@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sash.windows.custom import ContextAware, Edges
+from sash.windows.base import ContextAware, Edges
 
 __all__ = ["Punctuated", "punctuated"]
 

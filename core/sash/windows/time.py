@@ -10,9 +10,8 @@ from itertools import count
 from typing import Any
 
 from sash.values.timestamps import as_duration, nanoseconds
-from sash.windows.base import Extent
+from sash.windows.base import ContextFree, Extent
 from sash.windows.count import CountWindow
-from sash.windows.custom import ContextFree
 
 __all__ = ["TimeWindow", "checked_number", "measured", "sliding", "tumbling"]
 

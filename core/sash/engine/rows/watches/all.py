@@ -8,7 +8,6 @@ from heapq import heapify, heapreplace
 from typing import Any
 
 from sash.engine.rows.slices import Slices
-from sash.engine.rows.watches import last, policy  # noqa: F401  # which register their watches
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
 from sash.engine.rows.watches.count import CountWatch
 from sash.engine.rows.watches.custom import EdgeWatch

@@ -1,4 +1,4 @@
-"""The watch of windows on time whose edges do not depend on tuples."""
+"""The watches of windows on time whose edges do not depend on tuples, and of the last N tuples every T."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from sash.engine.rows.watches.base import Closing, Watch
+from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.windows import Last
 
-__all__ = ["TimeWatch"]
+__all__ = ["LastWatch", "TimeWatch"]
 
 
 class TimeWatch(Watch):
@@ -76,3 +77,67 @@ class TimeWatch(Watch):
     def is_begin(self, at: int) -> bool:
         older, younger = self.slices.all[at - 1 : at + 1]
         return bool(self.next_edge(older.last) <= younger.first)
+
+
+class LastWatch(TimeWatch):
+    """The last N tuples every T: ticks are edges on time, the begin is a position."""
+
+    def resume(self, after: Any, settled: int) -> None:
+        self.last: Last = self.window
+        self.window = self.last.ticks
+        super().resume(after, settled)
+
+    def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
+        yield from self._closing(end, high, False)
+
+    def begun_after(self, start: Any) -> bool:
+        return True
+
+    def _closing(self, end: Any, high: int, corrects: bool, emitted: bool = False) -> Iterator[Closing]:
+        if not Watch.begun_after(self, end):
+            return
+        held = self.slices.all
+        newest = held[high - 1]
+        behind = newest.position + newest.count
+        begin = max(behind - self.last.count, self.state.since_count)
+        enough = behind - begin == self.last.count or (self.last.partial and behind > begin)
+        if not enough:
+            return
+        before = len(held)
+        low = self.slices.split_at(begin)
+        high += len(held) - before
+        revision = self._again((end, end), emitted) if corrects else 0
+        yield Closing(end, False, end, self.number, held[low].first, revision, low, high)
+
+    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+        if not Watch.begun_after(self, time):
+            return  # it is not one of those that are counted
+        for begin, end in self.window.windows(time, upto):
+            high = self.slices.begin(end)
+            newest = self.slices.all[high - 1]
+            behind = newest.position + newest.count
+            if behind - self.last.count > position:
+                return
+            fresh = self.slices.begin(begin)
+            inside = sum(slice_.count for slice_ in self.slices.all[fresh:high])
+            if not inside:
+                continue
+            was_inside = inside - (begin <= time < end)
+            earlier = behind - 1 - self.state.since_count
+            was_enough = earlier >= self.last.count or (self.last.partial and earlier > 0)
+            yield from self._closing(end, high, True, was_inside > 0 and was_enough)
+
+    def is_begin(self, at: int) -> bool:
+        return True  # which of the last N slices that will be, no tick has told yet
+
+    def keep_from(self, horizon: Any) -> int:
+        at = self._behind(horizon)
+        held = self.slices.all
+        if at < len(held):
+            position = held[at].position
+        else:
+            position = held[-1].position + held[-1].count if held else 0
+        return max(self.slices.at(position - self.last.count + 1) - 1, 0)
+
+
+watch_of.register(Last, LastWatch)
