@@ -85,7 +85,7 @@ class RowOutcome:
 
     def columns(self) -> Outcome:
         """The results as columns, key by key. O(results)."""
-        emitted = sorted(self.results, key=lambda each: each.code)
+        emitted = sorted(self.results, key=lambda result: result.code)
         results = [result for _, result in emitted]
         columns = list(zip(*(result.aggregates for result in results), strict=True)) or [()] * len(
             self.query.aggregates

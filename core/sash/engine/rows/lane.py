@@ -51,7 +51,7 @@ class RowLane:
         self.decisions = decisions
         self.query = query
         self._make_store = store
-        self._own = own_watermark
+        self._moves_watermark = own_watermark
         self.bundle = Bundle(query)
         self._count, self._lift, self._combine = self.bundle.count, self.bundle.lift, self.bundle.combine
         self._by_arrival = lane.order is None
@@ -82,7 +82,7 @@ class RowLane:
         self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self.open_slice: Slice | None = None
-        self._lag = self.lane.delay if self._own else None
+        self._lag = self.lane.delay if self._moves_watermark else None
         if self._by_arrival:
             self._lag = -1
         self._count_path = CountFastPath.of(self)
@@ -106,7 +106,7 @@ class RowLane:
 
     @property
     def tuples_held(self) -> int:
-        kept = (piece.tuples for piece in self.slicer.slices.all)
+        kept = (slice_.tuples for slice_ in self.slicer.slices.all)
         return len(self.slicer.pending) + sum(len(tuples) for tuples in kept if tuples is not None)
 
     @property
@@ -159,7 +159,7 @@ class RowLane:
         partial = self.bundle.lift(values)
         slicer.slices.journal = (slicer.slices.journal, "late_corrected", self.late_corrected)
         position = slicer.accept(time, values, partial, late)
-        corrected = iter(()) if position is None else self.watches.touched(time, position, self.watermark)
+        corrected = iter(()) if position is None else self.watches.corrections(time, position, self.watermark)
         results = self._advance(self._next_watermark(time), corrected)
         self.late_corrected += late
         self._commit()
@@ -171,22 +171,22 @@ class RowLane:
     def _arm_quiet_path(self) -> None:
         """See up to when tuples are quiet; the last slice is ``open_slice`` then, else None."""
         slicer, watches = self.slicer, self.watches
-        pieces = slicer.slices.all
-        plain = bool(pieces) and not (watches.edged or slicer.pending or self.decisions.buffered)
-        self.open_slice = pieces[-1] if plain and pieces[-1].tuples is None and self.watermark is not None else None
+        held = slicer.slices.all
+        plain = bool(held) and not (watches.edged or slicer.pending or self.decisions.buffered)
+        self.open_slice = held[-1] if plain and held[-1].tuples is None and self.watermark is not None else None
         if self.open_slice is not None:
             self.quiet_until = watches.next_time
             self._count_until = watches.next_count(slicer.accepted)
 
     def take_quietly(self, time: Any, values: Values) -> bool:
         """Take a tuple if it is quiet; only while there is an ``open_slice``. Otherwise nothing is done."""
-        watches, watermark, piece = self.watches, self.watermark, self.open_slice
-        assert piece is not None
+        watches, watermark, slice_ = self.watches, self.watermark, self.open_slice
+        assert slice_ is not None
         if self._by_arrival:
             time = self.slicer.accepted
         if time < watermark or (watches.since is not None and time <= watches.since):
             return False
-        slicer, last = self.slicer, piece.last
+        slicer, last = self.slicer, slice_.last
         if time < last:
             inside = None if watches.on_positions else slicer.around(time)
             if inside is None:
@@ -196,13 +196,13 @@ class RowLane:
         reached = watermark if self._lag is None else time - self._lag
         if reached >= self.quiet_until or slicer.accepted >= self._count_until:
             return False
-        begins = time >= piece.end or time - last >= watches.gap
+        begins = time >= slice_.end or time - last >= watches.gap
         if not begins:  # as _add does, written out for speed
-            slices, was, count = slicer.slices, piece.partial, piece.count
+            slices, was, count = slicer.slices, slice_.partial, slice_.count
             merged = self._combine(was, self._lift(values))
-            slices.journal = (slices.journal, put_back_end, piece, was, count, last)
-            slices.changed[piece.key] = piece
-            piece.partial, piece.count, piece.last = merged, count + 1, time
+            slices.journal = (slices.journal, put_back_end, slice_, was, count, last)
+            slices.changed[slice_.key] = slice_
+            slice_.partial, slice_.count, slice_.last = merged, count + 1, time
             slicer.accepted += 1
         elif self._begins:
             self.open_slice = slicer.begin_with(time, self.bundle.lift(values))
@@ -215,19 +215,19 @@ class RowLane:
             self._evict()
         return True
 
-    def _add(self, piece: Slice, values: Values) -> None:
-        slicer, slices, was = self.slicer, self.slicer.slices, piece.partial
+    def _add(self, slice_: Slice, values: Values) -> None:
+        slicer, slices, was = self.slicer, self.slicer.slices, slice_.partial
         merged = self._combine(was, self._lift(values))
-        slices.journal = (slices.journal, put_back_end, piece, was, piece.count, piece.last)
-        slices.changed[piece.key] = piece
-        piece.partial = merged
-        piece.count += 1
+        slices.journal = (slices.journal, put_back_end, slice_, was, slice_.count, slice_.last)
+        slices.changed[slice_.key] = slice_
+        slice_.partial = merged
+        slice_.count += 1
         slicer.accepted += 1
 
     def _next_watermark(self, time: Any) -> Any:
         if self._by_arrival:
             return time + 1
-        if not self._own:
+        if not self._moves_watermark:
             return self.watermark
         watermark = time - self.lane.delay
         return watermark if self.watermark is None else max(self.watermark, watermark)
@@ -257,11 +257,11 @@ class RowLane:
     def _results(self, closings: Iterator[Closing]) -> list[Result]:
         """Closings as results, in their order. Totals are taken at once: a later split would number slices anew."""
         total, lower = self.totals.of, self.bundle.lower
-        found = [(closing, lower(total(closing))) for closing in closings]
-        if len(found) > 1:
-            found.sort(key=lambda each: each[0][:5])
-        self.results += len(found)
-        return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in found]
+        completed = [(closing, lower(total(closing))) for closing in closings]
+        if len(completed) > 1:
+            completed.sort(key=lambda pair: pair[0][:5])
+        self.results += len(completed)
+        return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in completed]
 
     def _commit(self) -> None:
         slices = self.slicer.slices
@@ -275,16 +275,16 @@ class RowLane:
         """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
         horizon, slices = self.watermark - self.lane.lateness, self.slicer.slices
         slices.journal = ((slices.journal, "_numbered", self._numbered), "_evict_at", self._evict_at)
-        pieces = slices.all
-        at = min((watch.keep_from(horizon) for watch in self.watches.all), default=len(pieces))
-        at = min(at, len(pieces) - 1)  # the last one is still open
+        held = slices.all
+        at = min((watch.keep_from(horizon) for watch in self.watches.all), default=len(held))
+        at = min(at, len(held) - 1)  # the last one is still open
         for watch in self.watches.all:
             watch.forget(horizon)
         if at > 0:
             self.totals.evict(at)
             self._numbered += at
         self.slicer.drop_tuples(horizon)
-        if len(pieces) >= self._coarsen_at and len(self.watches.all) > 1 and horizon != math.inf:
+        if len(held) >= self._coarsen_at and len(self.watches.all) > 1 and horizon != math.inf:
             self._coarsen(horizon)
         self._evict_at = self._next_eviction(self.slices_held)
 
@@ -344,14 +344,14 @@ class RowLane:
         self._states = rowstate.copy_windows(state.windows, self.lane.names)
         slicer = self.slicer
         rowstate.fill(slicer, state, self.bundle)
-        pieces = slicer.slices.all
-        self._evict_at = self._next_eviction(len(pieces))
+        held = slicer.slices.all
+        self._evict_at = self._next_eviction(len(held))
         self._coarsen_at = 0  # reading has cost as much as looking at all slices does
         self.prepare()
-        for piece in pieces:
-            piece.end = self.watches.time_clock.next(piece.first)
-            piece.counted = self.watches.count_clock.next(piece.position - 1) == piece.position
-        if self.decisions.slices_keep and any(piece.tuples is None for piece in pieces[-1:]):
+        for slice_ in held:
+            slice_.end = self.watches.time_clock.next(slice_.first)
+            slice_.counted = self.watches.count_clock.next(slice_.position - 1) == slice_.position
+        if self.decisions.slices_keep and any(slice_.tuples is None for slice_ in held[-1:]):
             slicer.begin_slice()  # it could not be split
         if slicer.pending and not self.decisions.buffered:
             slicer.place_pending()

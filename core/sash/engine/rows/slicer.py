@@ -56,7 +56,7 @@ class Slicer:
         self.accepted += 1
         self.newest = time if newest is None else max(newest, time)
         if self.watches.added:
-            self.watches.count_one_before(time)
+            self.watches.skip_one(time)
         direct = self.direct_until is not None and time <= self.direct_until
         if self._decisions.buffered and not direct:
             if not late:
@@ -100,12 +100,12 @@ class Slicer:
 
     def _append(self, time: Any, values: Values, partial: Any, position: int) -> None:
         """Slice a tuple behind all others."""
-        slices, pieces, watches = self.slices, self.slices.all, self.watches
-        edge = any(watch.has_edge(pieces[-1].last if pieces else time, time) for watch in watches.edged)
+        slices, held, watches = self.slices, self.slices.all, self.watches
+        edge = any(watch.has_edge(held[-1].last if held else time, time) for watch in watches.edged)
         counted = bool(watches.counts) and position == watches.count_clock.next(position - 1)
         apart = False
-        if pieces:
-            last = pieces[-1]
+        if held:
+            last = held[-1]
             # One from before tuples were kept must not take more: they could not be split off.
             apart = self._decisions.slices_keep and last.tuples is None
             edge = edge or time >= last.end or time - last.last >= watches.gap
@@ -117,8 +117,8 @@ class Slicer:
             if self._tips and time > last.last and not last.edge and not last.counted:
                 self._merge_tip()
         kept = [(time, values)] if self._decisions.slices_keep else None
-        made = slices.insert(len(pieces), time, position, partial, watches.time_clock.next(time), kept)
-        made.edge, made.counted = edge or apart, counted
+        new = slices.insert(len(held), time, position, partial, watches.time_clock.next(time), kept)
+        new.edge, new.counted = edge or apart, counted
 
     def _merge_tip(self) -> None:
         """No edge came to lie before the tuples of the newest time: they need not be apart any more."""
@@ -154,18 +154,18 @@ class Slicer:
 
     def _place(self, time: Any, values: Values, partial: Any) -> int:
         """Put a tuple straight into its slice, wherever that is; its position."""
-        slices, pieces, watches = self.slices, self.slices.all, self.watches
+        slices, held, watches = self.slices, self.slices.all, self.watches
         at = slices.covering(time)
-        end = pieces[at].end if at >= 0 and time < pieces[at].end else watches.time_clock.next(time)
+        end = held[at].end if at >= 0 and time < held[at].end else watches.time_clock.next(time)
         after = at + 1
-        fits_next = after < len(pieces) and pieces[after].first < end and pieces[after].first - time < watches.gap
-        position = pieces[after].position if after < len(pieces) else self.settled - 1
+        fits_next = after < len(held) and held[after].first < end and held[after].first - time < watches.gap
+        position = held[after].position if after < len(held) else self.settled - 1
         if self._fits(at, time):
-            slices.add(pieces[at], time, partial, values)
+            slices.add(held[at], time, partial, values)
             if fits_next and watches.gap < math.inf:
                 slices.merge(at)
         elif fits_next:
-            slices.add(pieces[after], time, partial, values)
+            slices.add(held[after], time, partial, values)
         else:
             slices.insert(after, time, position, partial, end, None)
         if watches.on_positions:
@@ -176,8 +176,8 @@ class Slicer:
 
     def _fits(self, at: int, time: Any) -> bool:
         """Whether a tuple belongs to slice ``at``, the last that does not begin behind it."""
-        piece = self.slices.all[at] if at >= 0 else None
-        return piece is not None and bool(time < piece.end and time - piece.last < self.watches.gap)
+        slice_ = self.slices.all[at] if at >= 0 else None
+        return slice_ is not None and bool(time < slice_.end and time - slice_.last < self.watches.gap)
 
     def _insert(self, time: Any, values: Values, partial: Any) -> int:
         """Put a late tuple among settled ones, which their slices hold; its position."""
@@ -186,9 +186,9 @@ class Slicer:
         at = slices.covering(time)
         if watches.edged or not self._fits(at, time):
             return self._slice_anew(max(at, 0), time, values)
-        piece = slices.all[at]
-        position = piece.position + bisect_right(piece.tuples or (), time, key=itemgetter(0))
-        slices.add(piece, time, partial, values)
+        slice_ = slices.all[at]
+        position = slice_.position + bisect_right(slice_.tuples or (), time, key=itemgetter(0))
+        slices.add(slice_, time, partial, values)
         slices.move_positions(at + 1)
         if watches.counts:
             self._shift(at)
@@ -198,22 +198,22 @@ class Slicer:
 
     def _shift(self, at: int) -> None:
         """A tuple has come into slice ``at``: every edge on counts behind it moves one tuple to the left."""
-        slices, pieces, watches = self.slices, self.slices.all, self.watches
-        counted = {piece.key for piece in pieces[at + 1 :] if piece.counted}
+        slices, held, watches = self.slices, self.slices.all, self.watches
+        counted = {slice_.key for slice_ in held[at + 1 :] if slice_.counted}
         slices.note_counted()
-        for piece in pieces[at + 1 :]:
-            piece.counted = False
+        for slice_ in held[at + 1 :]:
+            slice_.counted = False
         watches.look_at_counts()
-        edge = watches.count_clock.next(pieces[at].position)
+        edge = watches.count_clock.next(held[at].position)
         while edge < self.settled:
             number = slices.at(edge)
-            behind = pieces[number] if number < len(pieces) else None
+            behind = held[number] if number < len(held) else None
             moves = behind is not None and behind.position == edge + 1 and behind.key in counted
-            if moves and not pieces[number].edge and pieces[number - 1].count > 1:
+            if moves and not held[number].edge and held[number - 1].count > 1:
                 slices.shift(number - 1)
             else:
                 slices.split_at(edge)
-            pieces[number].counted = True
+            held[number].counted = True
             edge = watches.count_clock.next(edge)
 
     def _slice_anew(self, at: int, time: Any, values: Values) -> int:
@@ -237,33 +237,33 @@ class Slicer:
 
     def begin_with(self, time: Any, partial: Any) -> Slice:
         """A slice behind all others of one tuple, at which no edge is but of windows on time."""
-        slices, pieces = self.slices, self.slices.all
-        slices.journal = (slices.journal, cut, pieces, len(pieces))
+        slices, held = self.slices, self.slices.all
+        slices.journal = (slices.journal, cut, held, len(held))
         end = self.watches.time_clock.next(time)
-        made = Slice(slices.next_key(), time, self.accepted, partial, end, None)
-        made.edge = True
-        pieces.append(made)
-        slices.changed[made.key] = made
+        new = Slice(slices.next_key(), time, self.accepted, partial, end, None)
+        new.edge = True
+        held.append(new)
+        slices.changed[new.key] = new
         self.accepted += 1
-        return made
+        return new
 
     # what can change no more
 
     def begin_slice(self) -> None:
         """Let the next tuple begin a slice: a window has come that does not know those before."""
-        for piece in self.slices.all[-1:]:
-            piece.end = min(piece.end, piece.last)
+        for slice_ in self.slices.all[-1:]:
+            slice_.end = min(slice_.end, slice_.last)
 
     def final(self, watermark: Any, horizon: Any) -> int:
         """How many of the oldest slices can change no more, if nothing before ``horizon`` comes."""
-        pieces, decisions = self.slices.all, self._decisions
-        if decisions.forward or watermark is None or not pieces:
+        held, decisions = self.slices.all, self._decisions
+        if decisions.forward or watermark is None or not held:
             return 0
         if decisions.in_order or (decisions.buffered and not decisions.revises):
-            return max(len(pieces) - 1 - self._tips, 0)
+            return max(len(held) - 1 - self._tips, 0)
         at = max(self.slices.covering(horizon), 0)
         gap = 0 if self.watches.gap == math.inf else self.watches.gap  # without sessions, tuples apart join nothing
-        while at and (pieces[at - 1].end > horizon or pieces[at - 1].last + gap > horizon > -math.inf):
+        while at and (held[at - 1].end > horizon or held[at - 1].last + gap > horizon > -math.inf):
             at -= 1
         return at
 
@@ -272,18 +272,18 @@ class Slicer:
         if not self._decisions.slices_keep or self._decisions.forward:
             return
         closed = self.slices.all[: self.closed(horizon)]
-        self.slices.drop_tuples([piece for piece in closed if piece.tuples is not None])
+        self.slices.drop_tuples([slice_ for slice_ in closed if slice_.tuples is not None])
 
     def closed(self, horizon: Any) -> int:
         """How many of the oldest slices lie before ``horizon``; the newest, to which tuples are added, does not."""
-        pieces = self.slices.all
-        at = min(self.slices.begin(horizon), len(pieces) - 1 - self._tips)
-        while at > 0 and pieces[at - 1].last >= horizon:
+        held = self.slices.all
+        at = min(self.slices.begin(horizon), len(held) - 1 - self._tips)
+        while at > 0 and held[at - 1].last >= horizon:
             at -= 1
         return max(at, 0)
 
     def around(self, time: Any) -> Slice | None:
         """The slice in whose midst a tuple belongs whose position does not matter; None: no edge may be near it."""
         at = self.slices.covering(time)
-        piece = self.slices.all[at]
-        return piece if at >= 0 and time <= piece.last and piece.tuples is None else None
+        slice_ = self.slices.all[at]
+        return slice_ if at >= 0 and time <= slice_.last and slice_.tuples is None else None

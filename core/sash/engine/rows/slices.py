@@ -66,11 +66,11 @@ class Slices:
 
     def begin(self, time: Any) -> int:
         """Where the slices begin that have no tuple before ``time``."""
-        pieces = self.all
-        if pieces and pieces[-1].first < time:  # as at most ends of windows: one is complete when it has passed
-            return len(pieces)
-        if len(pieces) > 1 and pieces[-2].first < time:
-            return len(pieces) - 1
+        held = self.all
+        if held and held[-1].first < time:  # as at most ends of windows: one is complete when it has passed
+            return len(held)
+        if len(held) > 1 and held[-2].first < time:
+            return len(held) - 1
         return bisect_left(self.all, time, key=_first)
 
     def at(self, position: int) -> int:
@@ -95,75 +95,75 @@ class Slices:
 
     def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
         """A new slice of one tuple."""
-        made = Slice(self._key_at(at), time, position, partial, end, tuples)
+        new = Slice(self._key_at(at), time, position, partial, end, tuples)
         if at == len(self.all):
             self.journal = (self.journal, cut, self.all, at)
         else:
-            self.journal = (self.journal, _take_out, self.all, made)
-        self.all.insert(at, made)
-        self.changed[made.key] = made
-        return made
+            self.journal = (self.journal, _take_out, self.all, new)
+        self.all.insert(at, new)
+        self.changed[new.key] = new
+        return new
 
-    def _remember(self, piece: Slice) -> None:
+    def _remember(self, slice_: Slice) -> None:
         """Note what a slice is now. Its list of tuples changes only in :meth:`add_last`, which notes that itself."""
-        was = [getattr(piece, name) for name in Slice.__slots__]
-        self.journal = (self.journal, _put_back_slice, piece, was)
-        self.changed[piece.key] = piece
+        was = [getattr(slice_, name) for name in Slice.__slots__]
+        self.journal = (self.journal, _put_back_slice, slice_, was)
+        self.changed[slice_.key] = slice_
 
-    def add_last(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+    def add_last(self, slice_: Slice, time: Any, partial: Any, values: Any) -> None:
         """Update: a tuple that is not older than any of the slice. 1 merge."""
-        merged = self.bundle.combine(piece.partial, partial)
-        tuples = piece.tuples
-        self.journal = (self.journal, put_back_end, piece, piece.partial, piece.count, piece.last)
+        merged = self.bundle.combine(slice_.partial, partial)
+        tuples = slice_.tuples
+        self.journal = (self.journal, put_back_end, slice_, slice_.partial, slice_.count, slice_.last)
         if tuples is not None:
             self.journal = (self.journal, cut, tuples, len(tuples))
-        self.changed[piece.key] = piece
-        piece.partial, piece.last = merged, time
-        piece.count += 1
+        self.changed[slice_.key] = slice_
+        slice_.partial, slice_.last = merged, time
+        slice_.count += 1
         if tuples is not None:
             tuples.append((time, values))
 
-    def add(self, piece: Slice, time: Any, partial: Any, values: Any) -> None:
+    def add(self, slice_: Slice, time: Any, partial: Any, values: Any) -> None:
         """Update: a tuple anywhere. 1 merge if order does not matter, else all of the slice's if it is not the last."""
-        if not time < piece.last:
-            self.add_last(piece, time, partial, values)
+        if not time < slice_.last:
+            self.add_last(slice_, time, partial, values)
             return
-        if piece.tuples is None:
-            merged, tuples = self.bundle.combine(piece.partial, partial), None
+        if slice_.tuples is None:
+            merged, tuples = self.bundle.combine(slice_.partial, partial), None
         else:
-            at = bisect_right(piece.tuples, time, key=_time)
-            tuples = [*piece.tuples[:at], (time, values), *piece.tuples[at:]]
+            at = bisect_right(slice_.tuples, time, key=_time)
+            tuples = [*slice_.tuples[:at], (time, values), *slice_.tuples[at:]]
             if self.bundle.merging.commutative:
-                merged = self.bundle.combine(piece.partial, partial)
+                merged = self.bundle.combine(slice_.partial, partial)
             else:
                 merged = self.bundle.fold([values for _, values in tuples])
-        self._remember(piece)
-        piece.partial, piece.tuples = merged, tuples
-        piece.first = min(piece.first, time)
-        piece.count += 1
+        self._remember(slice_)
+        slice_.partial, slice_.tuples = merged, tuples
+        slice_.first = min(slice_.first, time)
+        slice_.count += 1
 
     def merge(self, at: int) -> None:
         """Merge: the slice ``at`` takes up the next one. 1 merge."""
-        piece, gone = self.all[at : at + 2]
-        merged = self.bundle.combine(piece.partial, gone.partial)
-        self._remember(piece)
+        slice_, gone = self.all[at : at + 2]
+        merged = self.bundle.combine(slice_.partial, gone.partial)
+        self._remember(slice_)
         self.journal = (self.journal, _put_in, self.all, at + 1, gone)
-        piece.partial, piece.last, piece.end = merged, gone.last, gone.end
-        piece.count += gone.count
-        piece.tuples = None if piece.tuples is None or gone.tuples is None else piece.tuples + gone.tuples
+        slice_.partial, slice_.last, slice_.end = merged, gone.last, gone.end
+        slice_.count += gone.count
+        slice_.tuples = None if slice_.tuples is None or gone.tuples is None else slice_.tuples + gone.tuples
         del self.all[at + 1]
         self.changed[gone.key] = None
 
     def split(self, at: int, place: int) -> None:
         """Split: what the slice ``at`` holds from its tuple ``place`` on becomes a slice of its own. All its merges."""
-        piece = self.all[at]
-        assert piece.tuples is not None and 0 < place < piece.count
-        older, younger = piece.tuples[:place], piece.tuples[place:]
+        slice_ = self.all[at]
+        assert slice_.tuples is not None and 0 < place < slice_.count
+        older, younger = slice_.tuples[:place], slice_.tuples[place:]
         partials = [self.bundle.fold([values for _, values in part]) for part in (older, younger)]
-        self._remember(piece)
-        made = self.insert(at + 1, younger[0][0], piece.position + place, partials[1], piece.end, younger)
-        made.last, made.count = piece.last, len(younger)
-        piece.partial, piece.tuples, piece.last, piece.count = partials[0], older, older[-1][0], place
+        self._remember(slice_)
+        new = self.insert(at + 1, younger[0][0], slice_.position + place, partials[1], slice_.end, younger)
+        new.last, new.count = slice_.last, len(younger)
+        slice_.partial, slice_.tuples, slice_.last, slice_.count = partials[0], older, older[-1][0], place
 
     def split_at(self, position: int) -> int:
         """The number of the slice that begins at ``position``, split off if it has to be."""
@@ -178,16 +178,16 @@ class Slices:
 
     def shift(self, at: int) -> None:
         """The last tuple of the slice ``at`` becomes the first of the next one, by ``invert`` where that is offered."""
-        piece, following = self.all[at : at + 2]
-        assert piece.tuples is not None and following.tuples is not None and piece.count > 1
-        moved = piece.tuples[-1]
-        left = self.bundle.without_last(piece.partial, [values for _, values in piece.tuples])
+        slice_, following = self.all[at : at + 2]
+        assert slice_.tuples is not None and following.tuples is not None and slice_.count > 1
+        moved = slice_.tuples[-1]
+        left = self.bundle.without_last(slice_.partial, [values for _, values in slice_.tuples])
         right = self.bundle.combine(self.bundle.lift(moved[1]), following.partial)
-        self._remember(piece)
+        self._remember(slice_)
         self._remember(following)
-        piece.partial, piece.tuples = left, piece.tuples[:-1]
-        piece.count -= 1
-        piece.last = piece.tuples[-1][0]
+        slice_.partial, slice_.tuples = left, slice_.tuples[:-1]
+        slice_.count -= 1
+        slice_.last = slice_.tuples[-1][0]
         following.partial, following.tuples = right, [moved, *following.tuples]
         following.count += 1
         following.first = moved[0]
@@ -195,41 +195,41 @@ class Slices:
 
     def note_counted(self) -> None:
         """Note which slices begin at an edge on counts, before that changes."""
-        self.journal = (self.journal, _put_back_each, "counted", [(piece, piece.counted) for piece in self.all])
+        self.journal = (self.journal, _put_back_each, "counted", [(slice_, slice_.counted) for slice_ in self.all])
 
     def move_positions(self, start: int) -> None:
         """All slices from number ``start`` on are one position further, for a tuple has come before them."""
         moved = self.all[start:]
-        self.journal = (self.journal, _put_back_each, "position", [(piece, piece.position) for piece in moved])
-        for piece in moved:
-            piece.position += 1
+        self.journal = (self.journal, _put_back_each, "position", [(slice_, slice_.position) for slice_ in moved])
+        for slice_ in moved:
+            slice_.position += 1
 
     def cut_off(self, at: int) -> list[Tuple]:
         """Take away the slices from number ``at`` on, to be sliced anew; the tuples that they held."""
         gone = self.all[at:]
         self.journal = (self.journal, _put_behind, self.all, at, gone)
         del self.all[at:]
-        for piece in gone:
-            self.changed[piece.key] = None
-        return [kept for piece in gone for kept in piece.tuples or ()]
+        for slice_ in gone:
+            self.changed[slice_.key] = None
+        return [kept for slice_ in gone for kept in slice_.tuples or ()]
 
     def drop_oldest(self, count: int) -> None:
         """Take away so many of the oldest slices, which no window needs any more."""
         self.journal = (self.journal, _put_before, self.all, self.all[:count])
         del self.all[:count]
 
-    def drop_tuples(self, pieces: list[Slice]) -> None:
+    def drop_tuples(self, held: list[Slice]) -> None:
         """Keep the tuples of these slices no longer. They cannot be split any more, and so take no more tuples."""
-        self.journal = (self.journal, _put_back_each, "tuples", [(piece, piece.tuples) for piece in pieces])
-        self.journal = (self.journal, _put_back_each, "end", [(piece, piece.end) for piece in pieces])
-        for piece in pieces:
-            piece.tuples = None
-            piece.end = min(piece.end, piece.last)
+        self.journal = (self.journal, _put_back_each, "tuples", [(slice_, slice_.tuples) for slice_ in held])
+        self.journal = (self.journal, _put_back_each, "end", [(slice_, slice_.end) for slice_ in held])
+        for slice_ in held:
+            slice_.tuples = None
+            slice_.end = min(slice_.end, slice_.last)
 
-    def replace(self, pieces: list[Slice]) -> None:
+    def replace(self, held: list[Slice]) -> None:
         """Replace all slices. The caller rebuilds what is derived from them."""
         self.journal = (self.journal, _put_behind, self.all, 0, list(self.all))
-        self.all[:] = pieces
+        self.all[:] = held
 
     def touch(self) -> None:
         """Note that derived state changes, so that a rollback rebuilds it."""
@@ -249,9 +249,9 @@ class Slices:
 # what entries of the journal are put back by
 
 
-def put_back_end(piece: Slice, partial: Any, count: int, last: Any) -> None:
+def put_back_end(slice_: Slice, partial: Any, count: int, last: Any) -> None:
     """A slice took tuples at its end, or order does not matter to it."""
-    piece.partial, piece.count, piece.last = partial, count, last
+    slice_.partial, slice_.count, slice_.last = partial, count, last
 
 
 def cut(items: list[Any], length: int) -> None:
@@ -263,30 +263,30 @@ def _put_nothing_back() -> None:
     pass
 
 
-def _put_back_slice(piece: Slice, was: list[Any]) -> None:
+def _put_back_slice(slice_: Slice, was: list[Any]) -> None:
     for name, value in zip(Slice.__slots__, was, strict=True):
-        setattr(piece, name, value)
+        setattr(slice_, name, value)
 
 
 def _put_back_each(name: str, was: list[tuple[Slice, Any]]) -> None:
-    for piece, value in was:
-        setattr(piece, name, value)
+    for slice_, value in was:
+        setattr(slice_, name, value)
 
 
-def _take_out(pieces: list[Slice], made: Slice) -> None:
-    if made in pieces:
-        pieces.remove(made)
+def _take_out(held: list[Slice], new: Slice) -> None:
+    if new in held:
+        held.remove(new)
 
 
-def _put_in(pieces: list[Slice], at: int, gone: Slice) -> None:
-    if at == len(pieces) or pieces[at] is not gone:
-        pieces.insert(at, gone)
+def _put_in(held: list[Slice], at: int, gone: Slice) -> None:
+    if at == len(held) or held[at] is not gone:
+        held.insert(at, gone)
 
 
-def _put_behind(pieces: list[Slice], at: int, gone: list[Slice]) -> None:
-    pieces[at:] = gone
+def _put_behind(held: list[Slice], at: int, gone: list[Slice]) -> None:
+    held[at:] = gone
 
 
-def _put_before(pieces: list[Slice], gone: list[Slice]) -> None:
-    if not pieces or pieces[0] is not gone[0]:
-        pieces[:0] = gone
+def _put_before(held: list[Slice], gone: list[Slice]) -> None:
+    if not held or held[0] is not gone[0]:
+        held[:0] = gone

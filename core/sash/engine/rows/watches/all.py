@@ -63,11 +63,11 @@ class Watches:
         self.count_clock = EdgeClock([watch.next_edge for watch in self.counts])
         self._counts_due = sorted((watch.due, i) for i, watch in enumerate(self.counts))
 
-    def count_one_before(self, time: Any) -> None:
+    def skip_one(self, time: Any) -> None:
         """A tuple has come that added windows may know nothing of."""
         behind = [watch for watch in self.added if time <= watch.state.since]
         for watch in behind:
-            watch.count_one_before()
+            watch.skip_one()
         if behind and self.counts:
             self.look_at_counts()
 
@@ -112,10 +112,10 @@ class Watches:
                 yield from session.fire(upto)
         yield from _fire(self.timed, self._timed_due, upto)
 
-    def touched(self, time: Any, position: int, watermark: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, watermark: Any) -> Iterator[Closing]:
         """The windows that a late tuple has changed."""
         for watch in self.all:
-            yield from watch.touched(time, position, watermark)
+            yield from watch.corrections(time, position, watermark)
 
 
 def _fire(watches: Sequence[Watch], dues: list[tuple[Any, int]], upto: Any) -> Iterator[Closing]:

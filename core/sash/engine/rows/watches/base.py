@@ -69,14 +69,14 @@ class Watch(ABC):
         """The windows that are complete when the watermark goes to ``upto``, and have not been emitted."""
 
     @abstractmethod
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         """The windows up to the watermark that a late tuple has changed; it is in its slice already."""
 
     @abstractmethod
     def keep_from(self, horizon: Any) -> int:
         """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
 
-    def count_one_before(self) -> None:
+    def skip_one(self) -> None:
         """A tuple has come that an added window knows nothing of: it counts on from one further."""
         state, slices = self.state, self.slices
         slices.journal = (slices.journal, setattr, state, "since_count", state.since_count)
@@ -98,7 +98,7 @@ class Watch(ABC):
         """Whether it emits a window that begins at ``start``, which one that was added later may not."""
         return self.state.since is None or start > self.state.since
 
-    def _again(self, extent: tuple[Any, Any], emitted: bool) -> int:
+    def _revise(self, extent: tuple[Any, Any], emitted: bool) -> int:
         """The revision of a window of fixed extent that is emitted again, or for the first time."""
         if not emitted:
             return 0
@@ -113,7 +113,7 @@ class Watch(ABC):
         revisions = self.state.revisions
         self.slices.journal = (self.slices.journal, _put_back_all, revisions, dict(revisions))
 
-    def _replacing(self, extents: list[tuple[Any, Any]]) -> list[int]:
+    def _replacements(self, extents: list[tuple[Any, Any]]) -> list[int]:
         """The revisions of windows that replace all emitted ones that they overlap."""
         if not self.revises:
             return [0] * len(extents)

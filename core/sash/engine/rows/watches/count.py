@@ -23,8 +23,8 @@ class CountWatch(Watch):
         self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
         self._restart(settled - self.state.since_count)
 
-    def count_one_before(self) -> None:
-        super().count_one_before()
+    def skip_one(self) -> None:
+        super().skip_one()
         self.due += 1
 
     def _restart(self, after: int) -> None:
@@ -59,15 +59,15 @@ class CountWatch(Watch):
         low, high = self.slices.at(start + base), self.slices.at(end + base)
         return Closing(self.slices.all[high - 1].last, True, end, self.number, start, revision, low, high)
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         base = self.state.since_count
         if position < base:
             return  # it has come before those that are counted
-        for start, end in self.window.windows(position - base, self._last_given()):
-            yield self._closing(start, end, self._again((start, end), True))
+        for start, end in self.window.windows(position - base, self._last_emitted_end()):
+            yield self._closing(start, end, self._revise((start, end), True))
 
-    def _last_given(self) -> Any:
-        """Up to which end windows have been given."""
+    def _last_emitted_end(self) -> Any:
+        """Up to which end windows have been emitted."""
         return self.due - 1 - self.state.since_count
 
     def keep_from(self, horizon: Any) -> int:
@@ -109,7 +109,7 @@ class WhileWatch(CountWatch):
         self.slices.journal = (self.slices.journal, setattr, self.state, "edges", self.state.edges)
         self.state.edges = [front]
 
-    def _filled(self) -> AMTA:
+    def _amta_so_far(self) -> AMTA:
         """The structure, with all tuples from the window's begin up to the next one."""
         if self._amta is None:
             base = self.state.since_count
@@ -124,7 +124,7 @@ class WhileWatch(CountWatch):
 
     def fire(self, upto: Any) -> Iterator[Closing]:
         while self.due <= upto:
-            amta, base = self._filled(), self.state.since_count
+            amta, base = self._amta_so_far(), self.state.since_count
             at = self.slices.at(self.due - 1)
             slice_ = self.slices.all[at]
             amta.insert(slice_.partial)
@@ -137,7 +137,7 @@ class WhileWatch(CountWatch):
                 low = at + 1 - len(amta)
                 yield Closing(slice_.last, True, end, self.number, front, 0, low, at + 1, amta.total())
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         raise AssertionError("a window of a slide policy is never corrected")
 
     def keep_from(self, horizon: Any) -> int:

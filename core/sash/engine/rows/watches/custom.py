@@ -60,10 +60,10 @@ class EdgeWatch(Watch):
     def _closings(self, extents: list[tuple[Any, Any]]) -> Iterator[Closing]:
         begin = self.slices.begin
         filled = [extent for extent in extents if begin(extent[0]) < begin(extent[1])]
-        for (start, end), revision in zip(filled, self._replacing(filled), strict=True):
+        for (start, end), revision in zip(filled, self._replacements(filled), strict=True):
             yield Closing(end, False, end, self.number, start, revision, begin(start), begin(end))
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         extents = self._extents(upto)
         changed = [extent for extent in extents if extent[0] <= time < extent[1] or extent not in self._emitted]
         yield from self._closings(changed)

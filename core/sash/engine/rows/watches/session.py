@@ -64,11 +64,11 @@ class SessionWatch(Watch):
                 self.due, self._begin, self._scanned = end, start, held[high - 1].last
                 return
             if self.begun_after(start):
-                yield Closing(end, False, end, self.number, start, self._replacing([(start, end)])[0], at, high)
+                yield Closing(end, False, end, self.number, start, self._replacements([(start, end)])[0], at, high)
             self._emitted, self._scanned = held[high - 1].last, None
             at = high
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         held = self.slices.all
         at = self._run_begin(self.slices.covering(time))
         high = self._run_end(at)
@@ -81,7 +81,7 @@ class SessionWatch(Watch):
         last = held[high - 1].last
         self._emitted = last if self._emitted is None else max(self._emitted, last)
         if self.begun_after(start):
-            yield Closing(end, False, end, self.number, start, self._replacing([(start, end)])[0], at, high)
+            yield Closing(end, False, end, self.number, start, self._replacements([(start, end)])[0], at, high)
 
     def keep_from(self, horizon: Any) -> int:
         held = self.slices.all

@@ -56,7 +56,7 @@ class TimeWatch(Watch):
     def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
         yield Closing(end, False, end, self.number, start, 0, low, high)
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         slices = self.slices
         for start, end in self.window.windows(time, upto):
             if start > time:
@@ -64,7 +64,7 @@ class TimeWatch(Watch):
             if self.begun_after(start):
                 low, high = slices.begin(start), slices.begin(end)
                 emitted = high - low > 1 or slices.all[low].count > 1
-                yield Closing(end, False, end, self.number, start, self._again((start, end), emitted), low, high)
+                yield Closing(end, False, end, self.number, start, self._revise((start, end), emitted), low, high)
 
     def keep_from(self, horizon: Any) -> int:
         if horizon == math.inf:
@@ -106,10 +106,10 @@ class LastWatch(TimeWatch):
         before = len(held)
         low = self.slices.split_at(begin)
         high += len(held) - before
-        revision = self._again((end, end), emitted) if corrects else 0
+        revision = self._revise((end, end), emitted) if corrects else 0
         yield Closing(end, False, end, self.number, held[low].first, revision, low, high)
 
-    def touched(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
+    def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         if not Watch.begun_after(self, time):
             return  # it is not one of those that are counted
         for begin, end in self.window.windows(time, upto):
