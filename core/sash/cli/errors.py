@@ -42,8 +42,10 @@ def root_cause(texts: Iterable[str]) -> str:
     "column 'load', row 3: too large"
     """
     lines = [line.strip() for text in texts for line in text.splitlines()]
-    told = [line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line]
-    ours = [line for line in told if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
+    messages = [
+        line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line
+    ]
+    ours = [line for line in messages if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
     if ours:
         return ours[-1].partition(": ")[2]
-    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", told[-1]) if told else "it does not say why"
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", messages[-1]) if messages else "it does not say why"

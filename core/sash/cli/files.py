@@ -159,9 +159,9 @@ def _read_jsonl(file: Path, schema: Any) -> Iterator[Any]:
     pa = arrow()
     with file.open(encoding="utf-8") as lines:
         first = 1
-        while held := list(islice(lines, PIECE)):
-            rows = [_parse(file, number, line) for number, line in enumerate(held, first) if line.strip()]
-            first += len(held)
+        while block := list(islice(lines, PIECE)):
+            rows = [_parse(file, number, line) for number, line in enumerate(block, first) if line.strip()]
+            first += len(block)
             if schema is None:
                 yield _with_times(pa.Table.from_pylist(rows))
                 return

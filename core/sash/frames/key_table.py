@@ -108,11 +108,11 @@ class KeyTable:
         """The columns of the keys that occur among ``codes``, and the codes as places in them."""
         if not len(self):
             return {name: np.zeros(0, object) for name in self._names}, codes
-        there = np.zeros(len(self), np.bool_)
-        there[codes] = True
-        if there.all():
+        occurs = np.zeros(len(self), np.bool_)
+        occurs[codes] = True
+        if occurs.all():
             return dict(self._whole()), codes
-        return {name: column[there] for name, column in self._whole().items()}, (np.cumsum(there) - 1)[codes]
+        return {name: column[occurs] for name, column in self._whole().items()}, (np.cumsum(occurs) - 1)[codes]
 
     def keep(self, which: Array) -> KeyTable:
         """The table of some of the keys, numbered anew."""

@@ -123,8 +123,8 @@ class PartialColumn:
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays; of objects, only of the references to them."""
-        held = sum(array.nbytes for array in self.arrays) if self.objects is None else 8 * len(self.objects)
-        return int(self.valid.nbytes) + held
+        size = sum(array.nbytes for array in self.arrays) if self.objects is None else 8 * len(self.objects)
+        return int(self.valid.nbytes) + size
 
     def __len__(self) -> int:
         return len(self.valid)

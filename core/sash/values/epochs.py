@@ -199,6 +199,8 @@ def _check_bound(counts: Array, bound: int, array: Array, unit: str | None, colu
 def _refuse_far(value: Any, unit: str | None, row: int, column: str) -> NoReturn:
     bits = unit is None and isinstance(value, int | np.integer)
     limits = "of 64 bits" if bits else "between the years 1677 and 2262"
-    told = "" if unit is None else f" {UNIT_NAMES[unit]}"
+    unit_name = "" if unit is None else f" {UNIT_NAMES[unit]}"
     hint = "" if unit is None else f"; is time_unit={unit!r} right?"
-    raise ValueError(f"column {column!r}, row {row}: {value}{told} is out of range: expected a time {limits}{hint}")
+    raise ValueError(
+        f"column {column!r}, row {row}: {value}{unit_name} is out of range: expected a time {limits}{hint}"
+    )
