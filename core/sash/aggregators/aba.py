@@ -79,7 +79,10 @@ class ABA(RingAggregator):
         front = self._f + count
         if front >= self._b:
             self._flip(front)
-        self._clear_until(front)
+        for ring in self._rings:
+            ring.clear(self._f, front)
+        self._f = front
+        self._give_back()
 
     def _flip(self, front: int) -> None:
         """Reverse l_B, from its new front on."""

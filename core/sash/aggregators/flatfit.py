@@ -81,7 +81,9 @@ class FlatFIT(RingAggregator):
         self._e += len(partials)
 
     def _pop_many(self, count: int) -> None:
-        self._clear_until(self._f + count)
+        self._partials.clear(self._f, self._f + count)
+        self._f += count
+        self._give_back()
 
     def _check(self) -> None:
         assert len(self._partials.slots) == len(self._reach.slots)

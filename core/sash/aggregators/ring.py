@@ -76,10 +76,3 @@ class RingAggregator(FifoAggregator):
     def _give_back(self) -> None:
         for ring in self._rings:
             ring.give_back(self._f, self._e)
-
-    def _clear_until(self, front: int) -> None:
-        """Move the front, release what was before it, and shrink the rings."""
-        for ring in self._rings:
-            ring.clear(self._f, front)
-        self._f = front
-        self._give_back()
