@@ -93,6 +93,14 @@ class _Failures:
             terminal.write_line(report.longreprtext[-6000:])
 
 
+@pytest.fixture(scope="module")
+def compile_at_once() -> Iterator[None]:
+    """Compiled kernels whatever the rows, for tests of just these."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sash.kernels.tiers.COMPILE_ROWS", 0)
+        yield
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A local Spark with two workers, reachable from this machine only."""

@@ -28,7 +28,12 @@ def test_a_function_that_changed_is_compiled_anew(tmp_path: Path) -> None:
     program.write_text(PROGRAM, encoding="utf-8")
 
     def run(version: str) -> str:
-        environment = {"NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": ":".join(sys.path), "PATH": ""}
+        environment = {
+            "NUMBA_CACHE_DIR": str(tmp_path),
+            "SASH_COMPILE_ROWS": "0",
+            "PYTHONPATH": ":".join(sys.path),
+            "PATH": "",
+        }
         command = [sys.executable, str(program), version]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 

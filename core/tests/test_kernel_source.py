@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import pytest
 
 from sash.kernels.source import Shape, cast, with_flag
 
-types: Any = numba.core.types
-
-PAIR = types.Tuple([types.int64, types.float64])
+PAIR = ("int64", "float64")
 
 
 @pytest.mark.parametrize(("text", "filled"), [
@@ -28,20 +23,20 @@ PAIR = types.Tuple([types.int64, types.float64])
     ("if {spoils X[b]}: {part}", "if X[0][b] != X[0][b]: f = (A[0][0], A[1][0], )"),
 ])  # fmt: skip
 def test_expressions(text: str, filled: str) -> None:
-    shape = Shape(1, PAIR, types.float64, flagged=False, watched=True)
+    shape = Shape(1, PAIR, "float64", flagged=False, watched=True)
     assert shape.fill(text, part="f = {load A[0]}") == filled
 
 
 def test_flags_and_functions_for_full_windows() -> None:
-    flagged = Shape(2, with_flag(PAIR), types.Optional(types.float64), flagged=True)
+    flagged = Shape(2, with_flag(PAIR), "float64", flagged=True, nullable=True)
     assert flagged.fill("{load P[i]}") == "(P[0][i], (P[1][i], P[2][i], ), )"
     assert flagged.emit().splitlines()[0] == "if not r[0]:" and "y is None" in flagged.emit()
-    beside = Shape(2, PAIR, types.float64, flagged=False, first=1)
+    beside = Shape(2, PAIR, "float64", flagged=False, first=1)
     assert beside.fill("{load P[i]}") == "(P[1][i], P[2][i], )"
-    full = Shape(1, types.float64, types.float64, flagged=False, full=True)
+    full = Shape(1, "float64", "float64", flagged=False, full=True)
     assert full.fill("{lift X[0] from final} {spoils X[0]}") == "lift(X[0][0], final) False"
     assert full.emit() == "y = lower(r, n)\n    out[0][o] = y"
 
 
 def test_casts() -> None:
-    assert cast(types.Tuple([types.boolean, PAIR]), "y") == "(bool(y[0]), (np.int64(y[1][0]), np.float64(y[1][1]), ), )"
+    assert cast(("bool", PAIR), "y") == "(bool(y[0]), (np.int64(y[1][0]), np.float64(y[1][1]), ), )"

@@ -23,6 +23,8 @@ import sash
 from sash.aggregations.laws import alike
 from sash.testing import count_windows, naive
 
+pytestmark = pytest.mark.usefixtures("compile_at_once")
+
 COMPILED = [
     sash.Count(),
     sash.Sum(),
@@ -463,10 +465,11 @@ def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
         "import numpy as np, sash\n"
         "from sash.kernels.rolling.aggregate import rolling_aggregate\n"
         "assert sash.rolling(np.arange(9.0), sash.Mean(), 3).tolist() == [1, 2, 3, 4, 5, 6, 7]\n"
-        "stats = rolling_aggregate(sash.Mean(), (np.dtype('f8'),), False, True).kernels.by_value.stats\n"
+        "kernels = rolling_aggregate(sash.Mean(), (np.dtype('f8'),), False, True).kernels.kernels\n"
+        "stats = kernels['by_value'].compiled.stats\n"
         "print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))"
     )
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "SASH_COMPILE_ROWS": "0"}
     runs = [
         subprocess.run(
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True

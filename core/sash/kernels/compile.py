@@ -1,44 +1,61 @@
-"""Plain Python functions, compiled: the same lift, combine and lower that run row by row.
+"""Numba: plain functions to machine code, and the kinds that it infers. Imported only when they are needed.
 
 Numba compiles a function but not the plain functions that it calls, so those are compiled with it. What Numba cannot
-compile (text, objects, dictionaries) is :class:`NotCompilable`, with the reason in one line.
+compile (text, objects, dictionaries) is :class:`sash.kernels.kinds.NotCompilable`, with the reason in one line.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import numba
+from numba.core import compiler
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
+from numba.core.registry import CPUDispatcher, cpu_target
+from numba.core.typed_passes import NopythonTypeInference
 
-__all__ = ["NotCompilable", "jitted", "one_line", "partial_type", "returned"]
+from sash.aggregations.base import Full, Functions
+from sash.kernels.disk_cache import DiskCache
+from sash.kernels.kinds import DTypes, Kind, Kinds, NotCompilable
+
+__all__ = ["compile_for", "dispatcher", "infer_kinds", "inner", "jitted"]
 
 types: Any = numba.core.types
+
+# NumPy's rules for a division by zero: a kernel is a loop over values that may be anything
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
+# without what makes it callable from Python, which takes as long to compile as a small function itself
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+# besides errors of its own, Numba's inference ends in these on code that it does not know
+_ERRORS = (NumbaError, UnsupportedBytecodeError, NotImplementedError, AssertionError, KeyError)
 
 _compiled: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
 
 
-class NotCompilable(Exception):
-    """Why a function runs as Python only."""
+def dispatcher(function: FunctionType, digest: str | None) -> Any:
+    """A function that Numba compiles when it is called, and that releases the GIL; kept on disk under the digest."""
+    compiled: Any = CPUDispatcher(function, targetoptions=_OPTIONS)
+    if digest is not None:
+        compiled._cache = DiskCache(digest)
+    return compiled
+
+
+def inner(function: FunctionType) -> Any:
+    """The same for a function that compiled functions call, and nobody else."""
+    return CPUDispatcher(function, targetoptions=_INNER)
 
 
 def jitted(function: Callable[..., Any]) -> Any:
-    """``function`` and all plain functions that it calls as Numba's dispatchers, which release the GIL.
-
-    >>> from sash.aggregations import sums
-    >>> jitted(sums._add)(1e16, 0.0, 1.0, 0.0)
-    (1e+16, 1.0)
-    """
-    if isinstance(function, numba.core.dispatcher.Dispatcher):
+    """``function`` and all plain functions that it calls, to be called by compiled functions only."""
+    if isinstance(function, CPUDispatcher):
         return function
-    if function in (max, min):
-        return jitted(_two_of(function))
-    if function in (abs, bool, float, int):
-        return jitted(_one_of(function))
+    function = _PLAIN.get(function, function)
     if not isinstance(function, FunctionType):
         raise NotCompilable(f"{function!r} is not a plain function")
     known = _compiled.get(function)
@@ -48,54 +65,92 @@ def jitted(function: Callable[..., Any]) -> Any:
             if isinstance(names.get(name), FunctionType):
                 names[name] = jitted(names[name])
         linked = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-        # NumPy's rules for a division by zero: a kernel is a loop over values that may be anything
-        own = function.__module__.startswith("sash.")  # in a file that stays: what is compiled is kept beside it
-        known = _compiled[function] = numba.njit(nogil=True, error_model="numpy", cache=own)(linked)
+        known = _compiled[function] = inner(linked)
     return known
 
 
-@cache
-def _one_of(builtin: Any) -> Callable[..., Any]:
-    def call(value: Any) -> Any:
-        return builtin(value)
-
-    return call
-
-
-@cache
-def _two_of(builtin: Any) -> Callable[..., Any]:
-    def call(a: Any, b: Any) -> Any:
-        return builtin(a, b)
-
-    return call
+# builtins that users pass as functions
+_PLAIN: dict[Any, Any] = {
+    max: lambda a, b: max(a, b),  # noqa: PLW0108
+    min: lambda a, b: min(a, b),  # noqa: PLW0108
+    abs: lambda value: abs(value),  # noqa: PLW0108
+    bool: lambda value: bool(value),  # noqa: PLW0108
+    float: lambda value: float(value),  # noqa: PLW0108
+    int: lambda value: int(value),  # noqa: PLW0108
+}
 
 
-def returned(dispatcher: Any, arguments: tuple[Any, ...]) -> Any:
-    """The type that a compiled function returns for arguments of the given types."""
+def compile_for(compiled: Any, arguments: tuple[Any, ...]) -> None:
+    """Compile a dispatcher for arguments like these, or load what was compiled before."""
     try:
-        dispatcher.compile(arguments)
-    # besides errors of its own, Numba's inference ends in these on code that it does not know
-    except (NumbaError, UnsupportedBytecodeError, NotImplementedError, AssertionError, KeyError) as error:
-        raise NotCompilable(one_line(error)) from error
-    return types.unliteral(dispatcher.overloads[arguments].signature.return_type)
+        compiled.compile(tuple(map(numba.typeof, arguments)))
+    except NumbaError as error:
+        raise NotCompilable(_one_line(error)) from error
 
 
-def one_line(error: Exception) -> str:
+def infer_kinds(functions: Functions | Full, inputs: DTypes, takes_tuples: bool) -> Kinds:
+    """What functions return for columns of these types, by Numba's inference: only what they call is compiled."""
+    lift, combine, lower = (jitted(function).py_func for function in functions[:3])
+    full = isinstance(functions, Full)
+    columns = tuple(map(numba.from_dtype, inputs))
+    partial = _partial_type(lift, combine, (types.Tuple(columns),) if takes_tuples else columns + columns[:full])
+    result = _returned(lower, (partial, types.int64) if full else (partial,))
+    real = result.type if isinstance(result, types.Optional) else result
+    if isinstance(partial, types.BaseNamedTuple):
+        raise NotCompilable(f"{partial} is a named tuple, which columns do not hold")
+    return Kinds(_kind(partial), _kind(real), real is not result, isinstance(real, types.BaseNamedTuple))
+
+
+def _returned(function: FunctionType, arguments: tuple[Any, ...]) -> Any:
+    """The type that a function returns for arguments of the given types."""
+    flags = compiler.Flags()
+    cpu_target.options.parse_as_flags(flags, _OPTIONS)
+    contexts = (cpu_target.typing_context, cpu_target.target_context)
+    try:
+        with global_compiler_lock:
+            return types.unliteral(_Inference(*contexts, None, arguments, None, flags, {}).compile_extra(function))
+    except _ERRORS as error:
+        raise NotCompilable(_one_line(error)) from error
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _Stop(AnalysisPass):
+    _name = "stop_after_inference"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        raise compiler._EarlyPipelineCompletion(state.return_type)
+
+
+class _Inference(compiler.CompilerBase):
+    """Numba's compiler as far as the inference of types."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = PassManager("inference")
+        passes.passes.extend(compiler.DefaultPassBuilder.define_untyped_pipeline(self.state).passes)
+        passes.add_pass(NopythonTypeInference, "inference")
+        passes.add_pass(_Stop, "stop")
+        passes.finalize()
+        return [passes]
+
+
+def _one_line(error: Exception) -> str:
     """What Numba's message of many lines is about."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     telling = [line for line in lines if not line.startswith(("Failed in", "During", "File", "def ", "^", "<source"))]
     return (telling or lines or [type(error).__name__])[0][:160]
 
 
-def partial_type(lift: Any, combine: Any, inputs: tuple[Any, ...]) -> Any:
-    """The type of a partial: what ``lift`` gives, widened until ``combine`` keeps it."""
-    context = numba.core.registry.cpu_target.typing_context
-    partial = _plain(returned(lift, inputs))
+def _partial_type(lift: Any, combine: Any, inputs: tuple[Any, ...]) -> Any:
+    """The type of a partial: what ``lift`` returns, widened until ``combine`` keeps it."""
+    partial = _plain(_returned(lift, inputs))
     for _ in range(3):
-        merged = _plain(returned(combine, (partial, partial)))
+        merged = _plain(_returned(combine, (partial, partial)))
         if merged == partial:
             return partial
-        partial = context.unify_types(partial, merged)
+        partial = cpu_target.typing_context.unify_types(partial, merged)
         if partial is None:
             break
     raise NotCompilable("combine does not return a partial of the type that it is given")
@@ -106,3 +161,11 @@ def _plain(kind: Any) -> Any:
     if isinstance(kind, types.BaseTuple) and not isinstance(kind, types.BaseNamedTuple):
         return types.BaseTuple.from_types([_plain(part) for part in kind.types])
     return types.unliteral(kind)
+
+
+def _kind(numba_type: Any) -> Kind:
+    if isinstance(numba_type, types.BaseTuple):
+        return tuple(map(_kind, numba_type))
+    if not isinstance(numba_type, types.Number | types.Boolean):
+        raise NotCompilable(f"{numba_type} is not made of numbers only")
+    return str(numba.np.numpy_support.as_dtype(numba_type).name)

@@ -1,76 +1,71 @@
-"""An aggregation compiled for columns of given types: what windows over rows and totals of slices have in common."""
+"""The kernels of one aggregation for columns of given types."""
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from typing import Any
 
-import numba
 import numpy as np
-from numba.core.errors import NumbaError
 
 from sash.aggregations.base import Full, Functions
-from sash.kernels.compile import NotCompilable, jitted, one_line, partial_type, returned
-from sash.kernels.module_cache import is_builtin, module_of
-from sash.kernels.source import leaves, real
+from sash.kernels.fingerprint import digest_of
+from sash.kernels.kinds import DTypes, Kinds, NotCompilable, builtin_kinds, dtypes_of, is_builtin
+from sash.kernels.tiers import MOST_KERNELS, Arguments, Source, is_disabled, kernels_of
 
 __all__ = ["Array", "CompiledAggregate", "DTypes"]
 
-types: Any = numba.core.types
-
 Array = np.ndarray[Any, Any]
-DTypes = tuple[np.dtype[Any], ...]
+
+_FLOAT32 = np.dtype(np.float32)
 
 
 class CompiledAggregate(ABC):
-    """The kernels of one aggregation's functions, each compiled when it is first run. They release the GIL.
+    """The kernels of one aggregation's functions, in two tiers (:mod:`sash.kernels.tiers`). They have no state.
 
-    ``takes_tuples``: ``lift`` takes the values of a row as one tuple.
+    ``takes_tuples``: ``lift`` takes the values of a row as one tuple. ``name`` is for messages.
     """
 
     compiled = True
     reason = ""
 
-    def __init__(self, functions: Functions | Full, inputs: DTypes, takes_tuples: bool) -> None:
-        begin = time.perf_counter()
+    def __init__(self, functions: Functions | Full, inputs: DTypes, takes_tuples: bool, name: str) -> None:
         self.functions, self.inputs = functions, inputs
-        self.cached = is_builtin(functions[:3])
-        """Whether what is compiled is kept on disk."""
+        self.builtin = is_builtin(functions[:3])
+        """Whether the functions are Sash's own, which do not fail."""
         self._takes_tuples = takes_tuples
-        self._partial, self._result = self._types()
-        self.partial, self.result = _dtypes(self._partial), _dtypes(real(self._result))
+        self._kinds = _kinds_of(functions, inputs, takes_tuples)
+        self.partial, self.result = dtypes_of(self._kinds.partial), dtypes_of(self._kinds.result)
+        self.kernels = kernels_of(self._source(f"{name} for {', '.join(map(str, inputs))}"))
+
+    def _source(self, what: str) -> Source:
+        functions = self.functions
         names = {"lift_given": functions.lift, "combine_given": functions.combine, "lower": functions.lower}
-        self.kernels = module_of(names, self._text())
-        self._ready: set[str] = set()
-        self.seconds = time.perf_counter() - begin
+        # Python does not know the first, and NumPy mixes the second with others in its own way
+        unknown = {_FLOAT32} if self.builtin else {_FLOAT32, np.dtype(np.uint64)}
+        at_once = not unknown.isdisjoint([*self.inputs, *self.partial, *self.result])
+        return Source(names, self._text(), f"{self.inputs} {self._kinds}", what, at_once, self._shortcuts())
+
+    @property
+    def cached(self) -> bool:
+        """Whether what is compiled is kept on disk."""
+        return self.kernels.is_kept
+
+    @property
+    def seconds(self) -> float:
         """What compiling took so far, or loading what was compiled before."""
+        return self.kernels.seconds
 
     @abstractmethod
     def _text(self) -> str:
         """The kernels, by :class:`sash.kernels.source.Shape`."""
 
-    def run(self, name: str, *arguments: Any) -> Any:
-        """What a kernel returns; :class:`NotCompilable` if it cannot be compiled."""
-        kernel = getattr(self.kernels, name)
-        if name not in self._ready:
-            begin = time.perf_counter()
-            try:
-                kernel.compile(tuple(map(numba.typeof, arguments)))
-            except NumbaError as error:
-                raise NotCompilable(one_line(error)) from error
-            self.seconds += time.perf_counter() - begin
-            self._ready.add(name)
-        return kernel(*arguments)
+    def _shortcuts(self) -> dict[str, str]:
+        return {}
 
-    def _types(self) -> tuple[Any, Any]:
-        """(the type of a partial, that of a result)."""
-        functions, full = self.functions, isinstance(self.functions, Full)
-        lift, combine, lower = jitted(functions.lift), jitted(functions.combine), jitted(functions.lower)
-        inputs = tuple(map(numba.from_dtype, self.inputs))
-        arguments = (types.Tuple(inputs),) if self._takes_tuples else inputs + inputs[:full]
-        partial = partial_type(lift, combine, arguments)
-        return partial, returned(lower, (partial, types.int64) if full else (partial,))
+    def run(self, name: str, rows: int, inputs: Arguments, outputs: Arguments = ()) -> Any:
+        """What a kernel returns, after it has filled the outputs."""
+        return self.kernels.run(name, rows, inputs, outputs)
 
     def _lift_parts(self) -> dict[str, str]:
         """What the text of a `lift` of the values of a row needs."""
@@ -78,8 +73,22 @@ class CompiledAggregate(ABC):
         return {"names": names, "given": f"({names})" if self._takes_tuples else names}
 
 
-def _dtypes(kind: Any) -> DTypes:
-    numbers = [number for _, number in leaves(kind)]
-    if not all(isinstance(number, types.Number | types.Boolean) for number in numbers):
-        raise NotCompilable(f"{kind} is not made of numbers only")
-    return tuple(numba.np.numpy_support.as_dtype(number) for number in numbers)
+_inferred: OrderedDict[Any, Kinds] = OrderedDict()
+
+
+def _kinds_of(functions: Functions | Full, inputs: DTypes, takes_tuples: bool) -> Kinds:
+    if is_builtin(functions[:3]) and _FLOAT32 not in inputs:
+        return builtin_kinds(functions, inputs, takes_tuples)
+    if is_disabled():  # Numba cannot even infer types then
+        raise NotCompilable("NUMBA_DISABLE_JIT is set")
+    key = digest_of(*functions[:3], str(inputs), takes_tuples)
+    if key in _inferred:
+        return _inferred[key]
+    from sash.kernels.compile import infer_kinds
+
+    kinds = infer_kinds(functions, inputs, takes_tuples)
+    if key is not None:
+        _inferred[key] = kinds
+        if len(_inferred) > MOST_KERNELS:
+            _inferred.popitem(last=False)
+    return kinds

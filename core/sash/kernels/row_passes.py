@@ -5,12 +5,11 @@ Rows and slices are grouped by key: ``codes`` number the keys, ``begins[c]`` is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
-import numba
 import numpy as np
 
+from sash.kernels.tiers import one_pass
 from sash.kernels.time_passes import is_sorted
 
 __all__ = [
@@ -26,11 +25,9 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-compiled = cast(Callable[[_Function], _Function], numba.njit(nogil=True, cache=True))
 
 
-@compiled
+@one_pass
 def admit_one(times: Array, watermark: Any, newest: Any, delay: Any, own: bool) -> Any:
     """(which rows are late, how many; the watermark and the newest time after them) for the rows of one key."""
     late = np.zeros(times.shape[0], np.bool_)
@@ -47,7 +44,7 @@ def admit_one(times: Array, watermark: Any, newest: Any, delay: Any, own: bool) 
     return late, count, watermark, newest
 
 
-@compiled
+@one_pass
 def admit_many(codes: Array, times: Array, watermark: Array, newest: Array, delay: Any, own: bool) -> Any:
     """(which rows are late, how many); watermarks and newest times, one a key, are brought up to date."""
     late = np.zeros(times.shape[0], np.bool_)
@@ -64,7 +61,7 @@ def admit_many(codes: Array, times: Array, watermark: Array, newest: Array, dela
     return late, count
 
 
-@compiled
+@one_pass
 def tied_rows(codes: Array, times: Array, watermark: Array, delay: Any, own: bool) -> Array:
     """Whether the watermark, brought up to date, is at a row's time before the row comes."""
     tied = np.zeros(times.shape[0], np.bool_)
@@ -76,7 +73,7 @@ def tied_rows(codes: Array, times: Array, watermark: Array, delay: Any, own: boo
     return tied
 
 
-@compiled
+@one_pass
 def positions_in(codes: Array, counts: Array) -> Array:
     """The position of each row among those of its key; ``counts``, one a key, go on from where they are."""
     positions = np.empty(codes.shape[0], np.int64)
@@ -86,18 +83,12 @@ def positions_in(codes: Array, counts: Array) -> Array:
     return positions
 
 
-@compiled
 def group_starts(codes: Array, groups: int) -> Array:
     """Where the rows of each group begin, and the end, when rows come group by group."""
-    starts = np.zeros(groups + 1, np.int64)
-    for code in codes:
-        starts[code + 1] += 1
-    for group in range(groups):
-        starts[group + 1] += starts[group]
-    return starts
+    return np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
 
 
-@compiled
+@one_pass
 def group_order(codes: Array, starts: Array) -> Array:
     """The rows group by group, as they came within one: counting sort."""
     places = starts.copy()
@@ -109,22 +100,7 @@ def group_order(codes: Array, starts: Array) -> Array:
     return order
 
 
-@compiled
-def _order_times(codes: Array, times: Array, order: Array) -> None:
-    """Put each key's rows, which lie together, in the order of time."""
-    begin, size = 0, order.shape[0]
-    while begin < size:
-        end, sorted_ = begin + 1, True
-        while end < size and codes[order[end]] == codes[order[begin]]:
-            sorted_ &= times[order[end - 1]] <= times[order[end]]
-            end += 1
-        if not sorted_:
-            own = order[begin:end].copy()
-            order[begin:end] = own[np.argsort(times[own], kind="mergesort")]
-        begin = end
-
-
-@compiled
+@one_pass
 def _ordered(codes: Array, times: Array) -> bool:
     """Whether rows come key by key, and those of a key by time."""
     for i in range(1, codes.shape[0]):
@@ -139,13 +115,14 @@ def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
         return None if is_sorted(times) else np.argsort(times, kind="stable")
     if _ordered(codes, times):
         return None
+    by_time = None if is_sorted(times) else np.argsort(times, kind="stable")
+    codes = codes if by_time is None else codes[by_time]
     few = keys <= 4 * len(codes) + 1024
     order = group_order(codes, group_starts(codes, keys)) if few else np.argsort(codes, kind="stable")
-    _order_times(codes, times, order)
-    return order
+    return order if by_time is None else by_time[order]
 
 
-@compiled
+@one_pass
 def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
     """The first slice of a key whose value is not below the wanted one; the end of its slices if there is none.
 
@@ -182,7 +159,7 @@ def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
     return found
 
 
-@compiled
+@one_pass
 def overlaps(code: Array, first: Array, last: Array) -> Any:
     """(whether a slice begins before all that came before it in its key has ended; the latest time before it)."""
     over = np.zeros(code.shape[0], np.bool_)

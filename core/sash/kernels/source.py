@@ -21,17 +21,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-import numba
+from sash.kernels.kinds import Kind, leaves
 
-__all__ = ["COMBINE_FLAGGED", "Shape", "cast", "leaves", "real", "with_flag"]
-
-types: Any = numba.core.types
+__all__ = ["COMBINE_FLAGGED", "Shape", "cast", "with_flag"]
 
 # A flag before a partial is False for the identity, the partial of nothing but nulls.
 COMBINE_FLAGGED = """
-@kernel
+@part
 def {flagged}(a, b):
     if not a[0]:
         return b
@@ -45,30 +42,16 @@ _PART = re.compile(r"\{(\w+)\}")
 _EXPRESSION = re.compile(r"\{(\w+) (\w+)\[([^\]]*)\](?: (?:=|from) (\w+)(?:\[\w+\])?)?\}")
 
 
-def leaves(kind: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(how to get it, its type) of each number in a partial or result of the given type."""
-    if isinstance(kind, types.BaseTuple):
-        for i, part in enumerate(kind):
-            yield from leaves(part, f"{path}[{i}]")
-    else:
-        yield path, kind
+def with_flag(partial: Kind) -> Kind:
+    """The kind of a partial with its flag."""
+    return ("bool", partial)
 
 
-def real(result: Any) -> Any:
-    """The type of a result that is not None."""
-    return result.type if isinstance(result, types.Optional) else result
-
-
-def with_flag(partial: Any) -> Any:
-    """The type of a partial with its flag."""
-    return types.Tuple([types.boolean, partial])
-
-
-def cast(kind: Any, value: str) -> str:
+def cast(kind: Kind, value: str) -> str:
     """An expression for ``value`` with numbers of just the types in ``kind``."""
-    if isinstance(kind, types.BaseTuple):
+    if isinstance(kind, tuple):
         return "(" + "".join(f"{cast(part, f'{value}[{i}]')}, " for i, part in enumerate(kind)) + ")"
-    return f"bool({value})" if isinstance(kind, types.Boolean) else f"np.{kind.name}({value})"
+    return f"bool({value})" if kind == "bool" else f"np.{kind}({value})"
 
 
 @dataclass(frozen=True)
@@ -77,10 +60,12 @@ class Shape:
 
     columns: int
     """Input columns, that of nulls included."""
-    partial: Any
-    """The type of a partial as kernels load it, with its flag if it is ``flagged``."""
-    result: Any
+    partial: Kind
+    """A partial as kernels load it, with its flag if it is ``flagged``."""
+    result: Kind
     flagged: bool
+    nullable: bool = False
+    """Whether a result may be None."""
     first: int = 0
     """Which of the arrays of partials is the first that kernels load."""
     full: bool = False
@@ -97,15 +82,15 @@ class Shape:
         """Statements that put the result of the partial r in its arrays; the identity, or a result None, is a null."""
         lines = ["if not r[0]:", "    null[o] = True", "    return"] if self.flagged else []
         lines += [f"y = lower({'r[1]' if self.flagged else 'r'}{', n' if self.full else ''})"]
-        if isinstance(self.result, types.Optional):
+        if self.nullable:
             lines += ["if y is None:", "    null[o] = True", "    return"]
         return "\n    ".join([*lines, self._put("out", "o", "y")])
 
     def _load(self, arrays: str, position: str, _: str | None) -> str:
         numbers = iter(range(self.first, self.first + _count(self.partial)))
 
-        def expression(part: Any) -> str:
-            if isinstance(part, types.BaseTuple):
+        def expression(part: Kind) -> str:
+            if isinstance(part, tuple):
                 return "(" + "".join(f"{expression(inner)}, " for inner in part) + ")"
             return f"{arrays}[{next(numbers)}][{position}]"
 
@@ -115,7 +100,7 @@ class Shape:
         return _assignments(arrays, position, name, self.partial, self.first)
 
     def _put(self, arrays: str, position: str, name: str) -> str:
-        return _assignments(arrays, position, name, real(self.result))
+        return _assignments(arrays, position, name, self.result)
 
     def _lift(self, arrays: str, position: str, origin: str | None) -> str:
         values = [f"{arrays}[{i}][{position}]" for i in range(self.columns)]
@@ -132,20 +117,20 @@ class Shape:
         return _tuple(f"{arrays}[{i}][{part}]" for i in range(_count(self.partial)))
 
     def _results(self, arrays: str, part: str, _: str | None) -> str:
-        return _tuple(f"{arrays}[{i}][{part}]" for i in range(_count(real(self.result))))
+        return _tuple(f"{arrays}[{i}][{part}]" for i in range(_count(self.result)))
 
     def _copy_inputs(self, arrays: str, position: str, others: str) -> str:
         return "; ".join(f"{arrays}[{i}][{position}] = {others}[{i}][{position}]" for i in range(self.columns))
 
     def _copy_results(self, arrays: str, position: str, others: str) -> str:
-        results = range(_count(real(self.result)))
+        results = range(_count(self.result))
         return "; ".join(f"{arrays}[{i}][{position}] = {others}[{i}][{position}]" for i in results)
 
     def _empty(self, arrays: str, size: str, _: str | None) -> str:
         return _tuple(f"np.empty({size}, {arrays}[{i}].dtype)" for i in range(_count(self.partial)))
 
 
-def _count(kind: Any) -> int:
+def _count(kind: Kind) -> int:
     return len(list(leaves(kind)))
 
 
@@ -153,5 +138,5 @@ def _tuple(expressions: Iterator[str]) -> str:
     return "(" + "".join(f"{expression}, " for expression in expressions) + ")"
 
 
-def _assignments(arrays: str, position: str, name: str, kind: Any, first: int = 0) -> str:
+def _assignments(arrays: str, position: str, name: str, kind: Kind, first: int = 0) -> str:
     return "; ".join(f"{arrays}[{i}][{position}] = {name}{path}" for i, (path, _) in enumerate(leaves(kind), first))

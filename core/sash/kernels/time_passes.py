@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from sash.kernels.inputs import readable
+from sash.kernels.tiers import one_pass
 
 __all__ = ["is_sorted", "locate"]
 
@@ -23,7 +23,7 @@ def is_sorted(times: Array) -> bool:
     return bool(_is_sorted(readable(times)))
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def _is_sorted(times: Array) -> bool:
     begin = 0
     while begin + 1 < times.shape[0]:  # in blocks: a loop that ends early is not vectorised
@@ -47,7 +47,7 @@ def locate(edges: Array, times: Array) -> Array:
     return _locate(readable(edges, times.dtype), times)
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def _locate(edges: Array, times: Array) -> Array:
     places = np.empty(times.shape[0], np.int64)
     size = edges.shape[0]

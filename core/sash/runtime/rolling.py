@@ -14,6 +14,9 @@ from sash.aggregations.base import Aggregation
 from sash.aggregators.chunk_size import check_window
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
+from sash.kernels.kinds import NotCompilable
+from sash.kernels.rolling.groups import by_group, grouped
+from sash.kernels.rolling.windows import CompiledRolling
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
 
@@ -67,8 +70,6 @@ def rolling_by(
     >>> ends, peaks
     (array([2, 3, 4]), array([5, 9, 9]))
     """
-    from sash.kernels.rolling.groups import by_group, grouped
-
     window = Rolling(aggregation, range, slide, partial, "sba")
     columns = values if isinstance(values, tuple) else (values,)
     batch = as_columns(aggregation, columns, mask)
@@ -131,9 +132,6 @@ class Rolling:
             raise
 
     def _choose(self, batch: InputColumns) -> Any:
-        from sash.kernels.compile import NotCompilable  # Numba takes a while to import: only when it is needed
-        from sash.kernels.rolling.windows import CompiledRolling
-
         shape = (self.aggregation, self.range, self.slide, self.partial)
         others = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
         try:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.kernels.compile import NotCompilable
 from sash.kernels.fallback import PythonAggregate, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
+from sash.kernels.kinds import NotCompilable
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
 from sash.state.time_columns import convert_units
@@ -91,14 +91,9 @@ def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
 def form_for(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
     """The compiled form for columns of these types, or, with the reason, one in Python."""
     try:
-        form = ranges_aggregate(aggregation, dtypes, carries)
-        none = form.empty(0)  # what cannot be compiled is to show now, not in the middle of a batch
-        empty = _input(aggregation, [np.empty(0, dtype) for dtype in dtypes], carries) if dtypes else None
-        form.reduce(empty or InputColumns((), None, None), np.zeros(1, np.int64))
-        form.merge(none, none)
+        return ranges_aggregate(aggregation, dtypes, carries)
     except NotCompilable as error:
         return PythonAggregate(aggregation, dtypes, str(error))
-    return form
 
 
 def _carried(aggregation: Aggregation, columns: Sequence[Array]) -> list[Array]:

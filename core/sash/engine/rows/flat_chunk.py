@@ -13,6 +13,7 @@ import numpy as np
 
 from sash.aggregations.base import Flat
 from sash.aggregators.pba import SharedChunk
+from sash.kernels.tiers import Source, kernels_of
 
 __all__ = ["FlatChunk", "OpenRows"]
 
@@ -28,15 +29,23 @@ def suffixes(rows):
 """
 
 
+class _Suffixes:
+    """The kernel that merges rows in place. Compiled now: in the other thread all would wait for it."""
+
+    def __init__(self, flat: Flat) -> None:
+        self._kernels = kernels_of(Source({"merge": flat.merge}, _SUFFIXES, flat.dtype, at_once=True))
+        self(np.zeros((2, flat.width), flat.dtype))
+
+    def __call__(self, rows: Array) -> None:
+        self._kernels.run("suffixes", len(rows), (), (rows,))
+
+
 class OpenRows:
     """The rows of the chunk that is open."""
 
     def __init__(self, flat: Flat, length: int) -> None:
-        from sash.kernels.module_cache import module_of  # brings Numba: only when it is needed
-
         self._flat, self._length = flat, length
-        self._suffixes = module_of({"merge": flat.merge}, _SUFFIXES).suffixes
-        self._suffixes(np.zeros((2, flat.width), flat.dtype))  # compiled now: in the other thread all would wait for it
+        self._suffixes = _Suffixes(flat)
         self._begin()
 
     def _begin(self) -> None:

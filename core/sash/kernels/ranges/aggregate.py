@@ -9,23 +9,21 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-import numba
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.kernels.compile import NotCompilable
 from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
 from sash.kernels.inputs import InputColumns, as_columns, as_kernel_columns, as_result, readable
+from sash.kernels.kinds import Kind, NotCompilable
 from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTER
 from sash.kernels.ranges.levels import SHORT, by_level
 from sash.kernels.ranges.partials import Partials, RangeTotals, as_column, as_dtype, assign, flat
-from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, real, with_flag
+from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
+from sash.kernels.tiers import one_pass
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
-
-types: Any = numba.core.types
 
 
 @lru_cache(maxsize=256)
@@ -50,21 +48,25 @@ class RangesAggregate(CompiledAggregate):
         self.aggregation = aggregation
         self._sliced = (aggregation.sliced_with_nulls if carries else aggregation.sliced)(like.dtypes[0].kind)
         inputs = tuple(map(_widest, like.dtypes)) + (np.dtype(np.bool_),) * len(aggregation.carried) * carries
-        super().__init__(self._sliced.functions, inputs, aggregation.arity > 1 and aggregation._lifts_rows)
+        takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
+        super().__init__(self._sliced.functions, inputs, takes_tuples, aggregation.name)
         to_rows = self._sliced.to_rows
-        self._skeleton = _skeleton(self._partial) if to_rows is None else ("x",) * len(to_rows(*self.empty(0)[1:]))
+        numbers = () if to_rows is None else to_rows(*self.empty(0)[1:])
+        self._skeleton = _skeleton(self._kinds.partial) if to_rows is None else ("x",) * len(numbers)
         plain = self.functions.guarded or bool(aggregation.fields)
-        self._result_skeleton = "x" if plain else _skeleton(real(self._result))
+        if self._kinds.named and not plain:
+            raise NotCompilable("its result is a named tuple, which columns do not hold")
+        self._result_skeleton = "x" if plain else _skeleton(self._kinds.result)
         self._result_type = like.result_type
         self._narrow = None if aggregation.result_column is None else like.dtypes[aggregation.result_column]
         self._skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
 
     def _text(self) -> str:
-        columns = len(self.inputs)
-        bare = Shape(columns, self._partial, self._result, flagged=False, first=1)
-        flagged = Shape(columns, with_flag(self._partial), self._result, flagged=True)
+        columns, (partial, result, nullable, _) = len(self.inputs), self._kinds
+        bare = Shape(columns, partial, result, False, nullable, first=1)
+        flagged = Shape(columns, with_flag(partial), result, True, nullable)
         return "".join([
-            bare.fill(FUNCTIONS, cast=cast(self._partial, "y"), **self._lift_parts()),
+            bare.fill(FUNCTIONS, cast=cast(partial, "y"), **self._lift_parts()),
             COMBINE_FLAGGED.format(flagged="merged", bare="combine"),
             bare.fill(REDUCE),
             bare.fill(SCATTER, nulls="", null_rows="", skip=""),
@@ -73,6 +75,9 @@ class RangesAggregate(CompiledAggregate):
             flagged.fill(RANGES, emit=flagged.emit(), merge="merged", real=""),
             bare.fill(RANGES, emit=bare.emit(), merge="combine", real="_real"),
         ])  # fmt: skip
+
+    def _shortcuts(self) -> dict[str, str]:
+        return {"combine": "combine_given"} | ({} if self._takes_tuples else {"lift": "lift_given"})
 
     def reduce(self, columns: InputColumns, starts: Array) -> Partials:
         """A partial for each segment, rows starts[i] … starts[i + 1] - 1, at least one; starts ends with their number.
@@ -93,7 +98,7 @@ class RangesAggregate(CompiledAggregate):
     def merge(self, a: Partials, b: Partials) -> Partials:
         """a ⊕ b, one by one, a the older."""
         partials = self.empty(len(a[0]))
-        self.run("merge", tuple(map(readable, a)), tuple(map(readable, b)), partials)
+        self.run("merge", len(a[0]), (tuple(map(readable, a)), tuple(map(readable, b))), (partials,))
         return partials
 
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
@@ -146,9 +151,9 @@ class RangesAggregate(CompiledAggregate):
         arrays = columns.arrays or (np.zeros(size, self.inputs[0]),)
         arrays = tuple(map(readable, arrays, self.inputs))
         if columns.nulls is None or not self._skips:
-            self.run(name, arrays, places, partials)
+            self.run(name, size, (arrays, places), (partials,))
         else:
-            self.run(f"{name}_nulls", arrays, readable(columns.nulls, np.bool_), places, partials)
+            self.run(f"{name}_nulls", size, (arrays, readable(columns.nulls, np.bool_), places), (partials,))
 
     def _outputs(self, size: int) -> tuple[Partials, Array]:
         return tuple(np.zeros(size, dtype) for dtype in self.result), np.zeros(size, np.bool_)
@@ -156,9 +161,10 @@ class RangesAggregate(CompiledAggregate):
     def _level(self, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array) -> int:
         real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
         if level == SHORT:
-            return int(self.run(f"fold{real}", partials, lo, hi, out, nulls))
+            return int(self.run(f"fold{real}", len(lo), (partials, lo, hi), (out, nulls)))
         lcs, csa = self.empty(1 << level), self.empty(2 << level)
-        return int(self.run(f"totals{real}", partials, lo, hi, level, lcs, csa, out, nulls))
+        rows = max(len(lo), len(partials[0]))
+        return int(self.run(f"totals{real}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
 
     def _as_results(self, out: Partials, nulls: Array) -> tuple[Any, Array | None]:
         aggregation = self.aggregation
@@ -180,7 +186,7 @@ class RangesAggregate(CompiledAggregate):
         return results
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def _only_level(lo: Array, hi: Array) -> int:
     """The level of all ranges, if they come in the order of their first chunks; else -1. The usual case, and fast."""
     if lo.shape[0] == 0:
@@ -209,7 +215,5 @@ def _widest(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind == "f" else dtype
 
 
-def _skeleton(kind: Any) -> Any:
-    if isinstance(kind, types.BaseNamedTuple):
-        raise NotCompilable(f"{kind} is a named tuple, which columns do not hold")
-    return tuple(map(_skeleton, kind)) if isinstance(kind, types.BaseTuple) else "x"
+def _skeleton(kind: Kind) -> Any:
+    return tuple(map(_skeleton, kind)) if isinstance(kind, tuple) else "x"

@@ -15,13 +15,13 @@ from __future__ import annotations
 __all__ = ["FUNCTIONS", "MERGE", "RANGES", "REDUCE", "SCATTER"]
 
 FUNCTIONS = """
-@kernel
+@part
 def lift({names}):
     y = lift_given({given})
     return {cast}
 
 
-@kernel
+@part
 def combine(a, b):
     y = combine_given(a, b)
     return {cast}
@@ -83,7 +83,7 @@ def scatter{nulls}(X, {null_rows}slots, P):
     """Each row into its slot; null rows are skipped."""
     for k in range(slots.shape[0]):
         {skip}
-        s = np.uint64(slots[k])
+        s = u64(slots[k])
         f = {lift X[k]}
         if P[0][s]:
             f = combine({load P[s]}, f)
@@ -102,7 +102,7 @@ def merge(A, B, P):
 '''
 
 RANGES = '''
-@kernel
+@part
 def emit{real}(out, null, o, r):
     {emit}
 
@@ -112,7 +112,7 @@ def fold{real}(P, lo, hi, out, null):
     """Ranges of up to three slices, which have no use for chunks; how many merges they took."""
     merges = 0
     for q in range(lo.shape[0]):
-        i = np.uint64(lo[q])
+        i = u64(lo[q])
         f = {load P[i]}
         for _ in range(hi[q] - lo[q] - 1):
             i += ONE
@@ -122,16 +122,16 @@ def fold{real}(P, lo, hi, out, null):
     return merges
 
 
-@kernel
+@part
 def chunks{real}(P, begin, edge, known, end, mask, L, C):
     """lcs from begin up to the edge of a chunk, csa of the two behind it, on from where it is known.
 
     Both in one loop, in which neither has to wait for the other.
     """
-    j = np.uint64(edge - 1)
+    j = u64(edge - 1)
     g = {load P[j]}
     {store L[j & mask] = g}
-    i = np.uint64(known)
+    i = u64(known)
     f = {load C[(i - ONE) & (mask + mask + ONE)]}
     for _ in range(min(edge - 1 - begin, end - known)):
         j -= ONE
@@ -154,7 +154,7 @@ def chunks{real}(P, begin, edge, known, end, mask, L, C):
 def totals{real}(P, lo, hi, level, L, C, out, null):
     """Ranges of one level, in the order of their first chunks; how many merges they took."""
     size = 1 << level
-    mask, mask2 = np.uint64(size - 1), np.uint64(2 * size - 1)
+    mask, mask2 = u64(size - 1), u64(2 * size - 1)
     merges = known = q = 0
     while q < lo.shape[0]:
         chunk = lo[q] >> level
@@ -170,12 +170,12 @@ def totals{real}(P, lo, hi, level, L, C, out, null):
         begun = ((end + size - 1) >> level) - ((known + size - 1) >> level)
         merges += edge - 1 - begin + end - known - begun
         known = end
-        whole = np.uint64(edge + size - 1) & mask2
+        whole = u64(edge + size - 1) & mask2
         for k in range(q, stop):
-            i = np.uint64(lo[k]) & mask
+            i = u64(lo[k]) & mask
             f = {load L[i]}
             if hi[k] > edge:
-                i = np.uint64(hi[k] - 1) & mask2
+                i = u64(hi[k] - 1) & mask2
                 if hi[k] > edge + size:
                     f = {merge}(f, {load C[whole]})
                     merges += 1

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
 
-import numba
 import numpy as np
 
 from sash.aggregations.base import Aggregation, Full, Functions
@@ -17,8 +15,6 @@ from sash.kernels.rolling.slices_and_groups import AS_ONE, BY_SLICE, GROUPS
 from sash.kernels.source import COMBINE_FLAGGED, Shape, with_flag
 
 __all__ = ["RollingAggregate", "exact_rolling_aggregate", "rolling_aggregate"]
-
-types: Any = numba.core.types
 
 _CALLS = {
     "by_value": "by_value({inputs xs[begin:end]}, n, early, state, A, B, C, R, out, null, o)",
@@ -34,7 +30,7 @@ def rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool, fu
     kind = dtypes[0].kind
     functions = (aggregation.full(kind) if full else None) or aggregation.columnar(kind, True)
     takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
-    return _aggregate(functions, aggregation.columnar(kind, False), dtypes, takes_tuples, masked)
+    return _aggregate(functions, aggregation.columnar(kind, False), dtypes, takes_tuples, masked, aggregation.name)
 
 
 def exact_rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool) -> RollingAggregate:
@@ -50,14 +46,20 @@ class RollingAggregate(CompiledAggregate):
     """
 
     def __init__(
-        self, functions: Functions | Full, nan_safe: Functions, inputs: DTypes, takes_tuples: bool, masked: bool
+        self,
+        functions: Functions | Full,
+        nan_safe: Functions,
+        inputs: DTypes,
+        takes_tuples: bool,
+        masked: bool,
+        name: str,
     ) -> None:
-        self._nan_safe = (nan_safe, nan_safe, inputs, takes_tuples, masked)
+        self._nan_safe = (nan_safe, nan_safe, inputs, takes_tuples, masked, name)
         self._full, self._masked = isinstance(functions, Full), masked
         self._watched = functions != nan_safe and inputs[0].kind == "f" and not self._full
         self._cost: float | None = None
-        super().__init__(functions, inputs, takes_tuples and not self._full)
-        self.nullable = masked or isinstance(self._result, types.Optional)
+        super().__init__(functions, inputs, takes_tuples and not self._full, name)
+        self.nullable = masked or self._kinds.nullable
         """Whether a result may be null."""
         flags = (np.dtype(np.bool_),) * masked
         self.inputs, self.partial = self.inputs + flags, flags + self.partial
@@ -94,9 +96,10 @@ class RollingAggregate(CompiledAggregate):
 
     def _text(self) -> str:
         masked, full = self._masked, self._full
-        partial = with_flag(self._partial) if masked else self._partial
+        partial, result, nullable, _ = self._kinds
         columns = len(self.inputs) + masked
-        shape = Shape(columns, partial, self._result, masked, full=full, watched=self._watched)
+        kind = with_flag(partial) if masked else partial
+        shape = Shape(columns, kind, result, masked, nullable, full=full, watched=self._watched)
         parts = {
             "emit": shape.emit(),
             "walk": (FULL_WALK if full else WALK).strip(),

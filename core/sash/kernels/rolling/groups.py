@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, readable
 from sash.kernels.rolling.runner import Arrays
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.kernels.row_passes import group_order, group_starts
+from sash.kernels.tiers import one_pass
 
 __all__ = ["by_group", "grouped"]
 
 _STRETCH = 1 << 14  # rows whose results stay in the cache until they are chosen from
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def _ascending(codes: Array, starts: Array) -> bool:
     """Fill in where each group begins, and the end; give up if the codes do not ascend."""
     before = 0
@@ -72,7 +72,7 @@ def by_group(window: CompiledRolling, batch: InputColumns, starts: Array, window
     nulls = np.zeros(windows if aggregate.nullable else 0, np.bool_)
     ends = np.empty(windows, np.int64)
     # our own functions may run over windows across groups, the user's could fail on them
-    as_one = window.slide == 1 and not window.early and aggregate.cached
+    as_one = window.slide == 1 and not window.early and aggregate.builtin
     (_as_one if as_one else _one_by_one)(window, columns, starts, out, nulls, ends)
     return ends, as_result(window.aggregation, out, nulls, batch.result_type, aggregate.functions.guarded)
 
@@ -81,17 +81,19 @@ def _as_one(window: CompiledRolling, columns: Arrays, starts: Array, out: Arrays
     """With slide 1 the full windows of a group are windows of the whole column: those across groups are left out."""
     runner, size = window.runner, max(_STRETCH, window.range)
     results = tuple(np.empty(size, array.dtype) for array in out)
-    work = (window.range, runner.state, *runner.buffers, results, np.zeros(size * bool(len(nulls)), np.bool_))
-    group, row, done = window.aggregate.run("groups_as_one", columns, starts, 0, 0, *work, out, nulls, ends, 0)
-    if row < len(columns[0]):  # there is NaN
-        window.aggregate.nan_safe.run("groups_as_one", columns, starts, group, row, *work, out, nulls, ends, done)
+    work = (runner.state, *runner.buffers, results, np.zeros(size * bool(len(nulls)), np.bool_), out, nulls, ends)
+    rows, aggregate = len(columns[0]), window.aggregate
+    group, row, done = aggregate.run("groups_as_one", rows, (columns, starts, 0, 0, window.range), (*work, 0))
+    if row < rows:  # there is NaN
+        aggregate.nan_safe.run("groups_as_one", rows, (columns, starts, group, row, window.range), (*work, done))
 
 
 def _one_by_one(
     window: CompiledRolling, columns: Arrays, starts: Array, out: Arrays, nulls: Array, ends: Array
 ) -> None:
     kernel = "groups_by_value" if window.slide == 1 else "groups_by_slice"
-    work = (window.range, window.slide, window.early, *window.runner.buffers)
-    group, done = window.aggregate.run(kernel, columns, starts, 0, *work, out, nulls, ends, 0)
+    shape, work = (window.range, window.slide, window.early), (*window.runner.buffers, out, nulls, ends)
+    rows, aggregate = len(columns[0]), window.aggregate
+    group, done = aggregate.run(kernel, rows, (columns, starts, 0, *shape), (*work, 0))
     if group < len(starts) - 1:  # it has NaN in it
-        window.aggregate.nan_safe.run(kernel, columns, starts, group, *work, out, nulls, ends, done)
+        aggregate.nan_safe.run(kernel, rows, (columns, starts, group, *shape), (*work, done))

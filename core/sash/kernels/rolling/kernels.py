@@ -17,14 +17,14 @@ from __future__ import annotations
 __all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "WALK"]
 
 LIFT = """
-@kernel
+@part
 def lift({names}):
     return lift_given({given})
 
 """
 
 LIFT_FLAGGED = """
-@kernel
+@part
 def lift({names}, null):
     return (not null, lift_given({given}))
 
@@ -62,10 +62,10 @@ FULL_WALK = """
 """
 
 BY_VALUE = '''
-BLOCK = np.uint64(512)
+BLOCK = u64(512)
 
 
-@kernel
+@part
 def emit(out, null, o, r, n):
     {emit}
 
@@ -90,10 +90,10 @@ def backward(X, n, B):
         {store B[j] = g}
 
 
-@kernel
+@part
 def both(X, size, count, A, B, R, Y, Z):
     """Forward and backward in one loop, chunk by chunk. How many chunks come before one that is spoilt."""
-    n = np.uint64(size)
+    n = u64(size)
     last = n - ONE
     b = ZERO
     origin = R[0][size]

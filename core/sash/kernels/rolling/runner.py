@@ -59,11 +59,13 @@ class Runner:
             aggregate = aggregate.nan_safe
             spoilt = np.isnan(stretch[0].min())  # NumPy's minimum is NaN if any value is, and fast
             self.unsafe = self.chunk if spoilt else max(0, self.unsafe - len(stretch[0]))
+        work = len(stretch[0]) + self.n // 8  # as Python, chunks are copied
         if self.slide == 1:
-            done = aggregate.run("by_value", stretch, self.n, self.early, self.state, *buffers, rows, out, nulls, done)
+            outputs = (self.state, *buffers, rows, out, nulls, done)
+            done = aggregate.run("by_value", work, (stretch, self.n, self.early), outputs)
         else:
             shape = (self.n, self.slide, self.m, self.early)
-            done = aggregate.run("by_slice", stretch, *shape, self.state, *buffers, out, nulls, done)
+            done = aggregate.run("by_slice", work, (stretch, *shape), (self.state, *buffers, out, nulls, done))
         if self.state[4] < len(stretch[0]):
             self.unsafe = self.chunk  # the kernel stopped at NaN: until the open chunk is closed
         return done
@@ -71,8 +73,9 @@ class Runner:
     def begin_after(self, chunk: Arrays) -> None:
         """Go on behind a whole chunk that another runner runs."""
         chunk = chunk if _are_readable(chunk) else tuple(map(np.array, chunk))
-        spoilt = self.aggregate.run("spoils", chunk)
-        (self.aggregate.nan_safe if spoilt else self.aggregate).run("backward", chunk, self.n, self.buffers[0])
+        spoilt = self.aggregate.run("spoils", self.n, (chunk,))
+        aggregate = self.aggregate.nan_safe if spoilt else self.aggregate
+        aggregate.run("backward", self.n, (chunk, self.n), (self.buffers[0],))
         self.buffers[3][0][self.n] = chunk[0][-1]
         self.state[:] = (0, 1, 0, 0, 0)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 __all__ = ["AS_ONE", "BY_SLICE", "GROUPS"]
 
 BY_SLICE = '''
-@kernel
+@part
 def fold(X, size, part, count, W, P):
     """Slices, one after the other, and the first part of each. Whether one is spoilt."""
-    s, m = np.uint64(size), np.uint64(part)
+    s, m = u64(size), u64(part)
     b = ZERO
     spoilt = False
     for c in range(count):
@@ -29,7 +29,7 @@ def fold(X, size, part, count, W, P):
     return spoilt
 
 
-@kernel
+@part
 def close(n, B):
     """lcs in place of saa."""
     g = {load B[n - 1]}

@@ -88,10 +88,11 @@ class CompiledRolling:
     def plan(self) -> list[str]:
         """How it is run, and why."""
         kept = "kept on disk" if self.aggregate.cached else "for this process"
+        seconds = self.aggregate.all_seconds
         return [
             f"algorithm  {'PBA, two threads' if self.parallel else 'SBA, one thread'}: "
             + (self.reason or "no batch yet of enough values to measure what one costs"),
-            f"compiled   yes, {kept}, in {self.aggregate.all_seconds:.2f} s",
+            f"compiled   yes, {kept}, in {seconds:.2f} s" if seconds else "compiled   not yet: too few values so far",
         ]
 
     def feed(self, batch: InputColumns, windows: int, out: Any = None) -> Any:
@@ -111,7 +112,7 @@ class CompiledRolling:
         arrays = output_arrays(out, aggregate.result, windows, batch.result_type, guarded)
         nulls = np.zeros(windows if aggregate.nullable else 0, np.bool_)
         # a sum that overflows and a function of the user's can fail: then the batch is rolled back
-        memo = self.runner.memo() if guarded or not aggregate.cached else None
+        memo = self.runner.memo() if guarded or not aggregate.builtin else None
         try:
             if not self.reason:
                 self._choose_threads(columns)
@@ -133,7 +134,8 @@ class CompiledRolling:
     def _choose_threads(self, columns: Arrays) -> None:
         cost = 0.0
         if self.algorithm == "auto" and self.slide == 1 and available_cores() > 1:
-            if len(columns[0]) < _SAMPLE:
+            kernel = self.aggregate.kernels.kernels["by_value"]
+            if len(columns[0]) < _SAMPLE or not (kernel.compiled or kernel.expects(len(columns[0]))):
                 return
             cost = self.aggregate.cost(lambda: self._cost(columns))
         size = self.aggregate.partial_bytes
