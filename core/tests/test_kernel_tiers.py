@@ -109,8 +109,9 @@ def _assert_same_rows(query: sash.Query, frame: dict[str, Any], rows: int) -> No
 
 
 def _bits(table: Any) -> Any:
+    masked: Any = np.ma
     return {
-        name: (str(column.dtype), np.ma.getmaskarray(column).tolist(), _canonical(np.ma.getdata(column)))
+        name: (str(column.dtype), masked.getmaskarray(column).tolist(), _canonical(masked.getdata(column)))
         for name, column in table.items()
     }
 

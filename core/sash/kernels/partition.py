@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
 from sash.kernels.inputs import readable
+from sash.kernels.tiers import one_pass
 
 __all__ = ["ascends_by_group", "locate_slots", "partition"]
 
@@ -34,7 +34,7 @@ def partition(array: Array, codes: Array, starts: Array) -> Array:
 _AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def _scatter(array: Array, codes: Array, places: Array, result: Array) -> None:
     for i in range(array.shape[0]):
         code = np.uint64(codes[i])
@@ -43,7 +43,7 @@ def _scatter(array: Array, codes: Array, places: Array, result: Array) -> None:
         places[code] += 1
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def ascends_by_group(times: Array, starts: Array) -> bool:
     """Whether times ascend within each group, rows starts[g] … starts[g + 1] - 1."""
     for g in range(starts.shape[0] - 1):
@@ -56,7 +56,7 @@ def ascends_by_group(times: Array, starts: Array) -> bool:
     return True
 
 
-@numba.njit(nogil=True, cache=True)
+@one_pass
 def locate_slots(times: Array, codes: Array, edges: Array, keys: int) -> Any:
     """(the slot of each row; the first and last time and the number of rows of each slot).
 

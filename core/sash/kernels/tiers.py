@@ -55,6 +55,7 @@ class Kernel:
         self._what, self._digest, self._link = what, digest, link
         self._rows, self._at_once = 0, at_once
         self._refused = False
+        self._lock = threading.Lock()
 
     def expects(self, rows: int) -> bool:
         """Count so many more rows, and say whether with them it is worth compiling."""
@@ -82,12 +83,14 @@ class Kernel:
         """Compile for arguments like these now."""
         from sash.kernels.compile import compile_for
 
-        compiled = self._link()
-        with _Notice(self._what, quiet=self.on_disk) as notice:
-            compile_for(compiled, arguments)
-        self.seconds += notice.seconds
-        self.compiled = compiled
-        return compiled
+        with self._lock:
+            if self.compiled is None:
+                compiled = self._link()
+                with _Notice(self._what, quiet=self.on_disk) as notice:
+                    compile_for(compiled, arguments)
+                self.seconds += notice.seconds
+                self.compiled = compiled
+            return self.compiled
 
 
 class Source(NamedTuple):

@@ -28,8 +28,8 @@ from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.keys import Array, constant
 from sash.engine.results import Outcome
 from sash.frames import Frame
-from sash.kernels.compile import NotCompilable
 from sash.kernels.inputs import InputColumns
+from sash.kernels.kinds import NotCompilable
 from sash.kernels.partition import ascends_by_group, partition
 from sash.kernels.rolling.groups import by_group
 from sash.kernels.rolling.windows import CompiledRolling

@@ -36,7 +36,8 @@ def rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool, fu
 def exact_rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool) -> RollingAggregate:
     """The kernels of the functions that slices are merged with."""
     functions = aggregation.sliced(dtypes[0].kind).functions
-    return _aggregate(functions, functions, dtypes, aggregation.arity > 1 and aggregation._lifts_rows, masked)
+    takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
+    return _aggregate(functions, functions, dtypes, takes_tuples, masked, aggregation.name)
 
 
 class RollingAggregate(CompiledAggregate):
