@@ -33,7 +33,7 @@ def simulate_count(r: int, s: int, b: int) -> bool:
 
 @pytest.mark.parametrize("s", range(1, 12))
 def test_theorem_1_is_the_largest_chunk_without_waiting(s: int) -> None:
-    for r in range(s, 400):
+    for r in range(s, 150):
         n = r // s
         best = optimal_chunk(r, s)
         assert 1 <= best <= n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,13 +26,18 @@ def test_contenders_agree_and_tables_are_made(spark: SparkSession, tmp_path: Pat
     assert sum(line.startswith("| count 64: ") for line in lines) == 3
 
 
-@pytest.mark.parametrize(("workload", "number"), [("streaming", 0), ("streaming-time", 0), ("streaming-time", 1)])
+@pytest.mark.parametrize(
+    ("workload", "number"),
+    [("streaming", 0), pytest.param("streaming-time", 0, marks=pytest.mark.thorough), ("streaming-time", 1)],
+)
 def test_contenders_agree_on_a_stream(spark: SparkSession, tmp_path: Path, workload: str, number: int) -> None:
     cases = {"streaming": streaming.count_cases, "streaming-time": streaming.time_cases}[workload]
     case = list(cases(spark, tmp_path))[number]
-    answer = case.contenders[0].answer
-    assert answer is not None and len(answer()) > 150
-    check(case)
+    first = case.contenders[0]
+    assert first.answer is not None
+    answer = first.answer()
+    assert len(answer) > 150
+    check(replace(case, contenders=[replace(first, answer=lambda: answer), *case.contenders[1:]]))
 
 
 def test_the_pipeline(spark: SparkSession, tmp_path: Path) -> None:
