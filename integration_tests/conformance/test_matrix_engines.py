@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from pyflink.datastream import StreamExecutionEnvironment
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::sash.PerformanceWarning"),
+    pytest.mark.timeout(1200),  # the first test of a way runs all column types
+]
 LATE = pytest.mark.parametrize("late", [False, True], ids=["", "late"])
 
 
