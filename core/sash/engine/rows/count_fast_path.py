@@ -78,7 +78,15 @@ class CountFastPath:
             self._totals.seal(high - 1)  # what is before the last one is final
         if not begins:
             partial = self._combine(last.partial, partial)
-        results = [self._completed(partial, high)] if closes else []
+        results: list[Result] = []
+        if closes:
+            start, store, base = watch.start, self._store, self._totals.base
+            store.append(partial)
+            low = high - self._most if high > self._most else 0
+            if low < len(held) and held[low].position != start:  # one was cut where a snapshot was taken
+                low = slices.at(start)
+            total = self._lower(store.total(low + base, high + base))
+            results.append(_new(Result, (0, start, watch.due, 0, total)))
         if begins:
             begun = Slice(slices.next_key(), position, position, partial, math.inf, None)
             begun.counted = True
@@ -98,14 +106,3 @@ class CountFastPath:
         if begins and self._slide > 1:
             lane._arm_quiet_path()  # more come to its slice
         return results
-
-    def _completed(self, partial: object, high: int) -> Result:
-        """The window that a slice completes; the slice is handed to the store."""
-        start, store, held = self._watch.start, self._store, self._slices.all
-        store.append(partial)
-        low = high - self._most if high > self._most else 0
-        if low < len(held) and held[low].position != start:  # one was cut where a snapshot was taken
-            low = self._slices.at(start)
-        base = self._totals.base
-        total = self._lower(store.total(low + base, high + base))
-        return _new(Result, (0, start, self._watch.due, 0, total))

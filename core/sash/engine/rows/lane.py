@@ -49,6 +49,7 @@ class RowLane:
     ) -> None:
         self.lane = lane
         self.decisions = decisions
+        self._buffered = decisions.buffered
         self.query = query
         self._make_store = store
         self._moves_watermark = own_watermark
@@ -172,7 +173,7 @@ class RowLane:
         """See up to when tuples are quiet; the last slice is ``open_slice`` then, else None."""
         slicer, watches = self.slicer, self.watches
         held = slicer.slices.all
-        plain = bool(held) and not (watches.edged or slicer.pending or self.decisions.buffered)
+        plain = bool(held) and not (watches.edged or slicer.pending or self._buffered)
         self.open_slice = held[-1] if plain and held[-1].tuples is None and self.watermark is not None else None
         if self.open_slice is not None:
             self.quiet_until = watches.next_time
@@ -353,7 +354,7 @@ class RowLane:
             slice_.counted = self.watches.count_clock.next(slice_.position - 1) == slice_.position
         if self.decisions.slices_keep and any(slice_.tuples is None for slice_ in held[-1:]):
             slicer.begin_slice()  # it could not be split
-        if slicer.pending and not self.decisions.buffered:
+        if slicer.pending and not self._buffered:
             slicer.place_pending()
 
     def begin_slice(self) -> None:

@@ -30,6 +30,7 @@ class Slicer:
     def __init__(self, lane: Lane, decisions: Decisions, bundle: Bundle, columns: tuple[str, ...]) -> None:
         self._bundle = bundle
         self._decisions = decisions
+        self._buffered, self._slices_keep = decisions.buffered, decisions.slices_keep
         self._places = {column: i for i, column in enumerate(columns)}
         self._ordered = lane.order is not None
         self.slices = Slices(bundle)
@@ -58,7 +59,7 @@ class Slicer:
         if self.watches.added:
             self.watches.skip_one(time)
         direct = self.direct_until is not None and time <= self.direct_until
-        if self._decisions.buffered and not direct:
+        if self._buffered and not direct:
             if not late:
                 heappush(self.pending, (time, self.accepted, values))
                 return None
@@ -107,7 +108,7 @@ class Slicer:
         if held:
             last = held[-1]
             # One from before tuples were kept must not take more: they could not be split off.
-            apart = self._decisions.slices_keep and last.tuples is None
+            apart = self._slices_keep and last.tuples is None
             edge = edge or time >= last.end or time - last.last >= watches.gap
             if self._tips and time == last.last:
                 edge = False  # an edge at a time is before all tuples of that time
@@ -116,7 +117,7 @@ class Slicer:
                 return
             if self._tips and time > last.last and not last.edge and not last.counted:
                 self._merge_tip()
-        kept = [(time, values)] if self._decisions.slices_keep else None
+        kept = [(time, values)] if self._slices_keep else None
         new = slices.insert(len(held), time, position, partial, watches.time_clock.next(time), kept)
         new.edge, new.counted = edge or apart, counted
 
@@ -269,7 +270,7 @@ class Slicer:
 
     def drop_tuples(self, horizon: Any) -> None:
         """Keep no tuples of slices before ``horizon``: nothing comes to lie among them any more."""
-        if not self._decisions.slices_keep or self._decisions.forward:
+        if not self._slices_keep or self._decisions.forward:
             return
         closed = self.slices.all[: self.closed(horizon)]
         self.slices.drop_tuples([slice_ for slice_ in closed if slice_.tuples is not None])
