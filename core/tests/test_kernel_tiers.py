@@ -199,3 +199,20 @@ def _run(program: str, folder: Path, **variables: str) -> str:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder), **variables}
     command = [sys.executable, "-c", program]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+QUERY = """
+window = { type = "sliding", range = 4 }
+[aggregates.peak]
+function = "Max"
+columns = "x"
+"""
+
+
+def test_warm_compiles_ahead(tmp_path: Path) -> None:
+    query = tmp_path / "query.toml"
+    query.write_text(QUERY, encoding="utf-8")
+    program = f"import sys; from sash.cli import main; sys.exit(main(['warm', {str(query)!r}]))"
+    assert _run(program, tmp_path) == "Max('x') over float64\nMax('x') over int64\n"
+    names = {path.name.partition("-")[2] for path in (tmp_path / "sash").glob("*.kernel")}
+    assert {"reduce.kernel", "merge.kernel", "by_value.kernel", "groups_by_slice.kernel"} <= names

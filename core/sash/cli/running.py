@@ -1,4 +1,4 @@
-"""``sash run``, a query file over data files on any engine, with its progress and summary; and ``sash explain``."""
+"""``sash run``, a query file over data files on any engine, with its progress; ``sash explain``; ``sash warm``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _BAR_WIDTH = 24
 
 
 def add(commands: Any) -> None:
-    """Add ``run`` and ``explain`` to the commands."""
+    """Add ``run``, ``explain`` and ``warm`` to the commands."""
     run = commands.add_parser(
         "run",
         help="run a query over files",
@@ -55,6 +55,14 @@ def add(commands: Any) -> None:
     run.add_argument("--quiet", action="store_true", help="no progress and no summary")
     _add_allow_imports(run)
     run.set_defaults(command=_run)
+    warm = commands.add_parser(
+        "warm",
+        help="compile ahead",
+        description="Compile the kernels of a query, or the usual ones, for images and CI: later processes load them.",
+    )
+    warm.add_argument("query", type=Path, nargs="?", metavar="Q.toml", help="the query file")
+    _add_allow_imports(warm)
+    warm.set_defaults(command=_warm)
     explain = commands.add_parser("explain", help="tell how a query runs", description="The plan of a query, in words.")
     explain.add_argument("query", type=Path, metavar="Q.toml", help="the query file")
     _add_allow_imports(explain)
@@ -104,6 +112,14 @@ def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
         raise UsageError(f"{path}, line {error.line}: {error.reason}{remedy}") from error
     except QueryFileError as error:
         raise UsageError(sentence(error)) from error
+
+
+def _warm(options: argparse.Namespace) -> None:
+    from sash.kernels.warm import COMMON, warm
+
+    query = None if options.query is None else query_of(options.query, options.allow_imports)
+    for line_ in warm(COMMON if query is None else tuple(query.aggregates.values())):
+        print(line_, flush=True)
 
 
 def _explain(options: argparse.Namespace) -> None:

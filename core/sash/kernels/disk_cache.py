@@ -47,10 +47,13 @@ class DiskCache:
         from numba.core.compiler import CompileResult
 
         target.refresh()
-        processor, known, parts = pickle.loads(content)
-        if (processor, known) != (target.codegen().magic_tuple(), signature):
-            return None  # of another machine that shares the folder
-        return CompileResult._rebuild(target, *parts)
+        try:
+            processor, known, parts = pickle.loads(content)
+            # the folder may be shared with another machine
+            same = (processor, known) == (target.codegen().magic_tuple(), signature)
+            return CompileResult._rebuild(target, *parts) if same else None
+        except Exception:  # such as a module that it refers to and that is gone: it is compiled again
+            return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:
         """Keep what has been compiled; a folder that cannot be written to does not matter."""

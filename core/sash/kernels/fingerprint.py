@@ -71,7 +71,8 @@ def _function(function: Callable[..., Any], seen: set[int]) -> Any:
     defaults = [_content(value, seen) for value in function.__defaults__ or ()]
     if function.__kwdefaults__:
         raise _Opaque
-    return [_code(function.__code__, function.__globals__, seen), closure, defaults]
+    # compiled code refers to its module by name
+    return [function.__module__, _code(function.__code__, function.__globals__, seen), closure, defaults]
 
 
 def _code(code: CodeType, names: Mapping[str, Any], seen: set[int]) -> list[Any]:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import update_wrapper
 from types import FunctionType, ModuleType
 from typing import Any, ClassVar, NamedTuple, TypeVar, cast
@@ -28,7 +29,17 @@ from sash.kernels.disk_cache import is_on_disk
 from sash.kernels.fingerprint import digest_of
 from sash.kernels.kinds import NotCompilable, is_builtin
 
-__all__ = ["COMPILE_ROWS", "LOAD_ROWS", "Kernel", "Kernels", "Source", "is_disabled", "kernels_of", "one_pass"]
+__all__ = [
+    "COMPILE_ROWS",
+    "LOAD_ROWS",
+    "Kernel",
+    "Kernels",
+    "Source",
+    "compiling_at_once",
+    "is_disabled",
+    "kernels_of",
+    "one_pass",
+]
 
 Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
@@ -134,7 +145,7 @@ class Kernels:
     def _kernel(self, python: FunctionType) -> Kernel:
         name = python.__name__
         digest = None if self._digest is None else f"{self._digest}-{name}"
-        return Kernel(python, self._source.what, digest, lambda: getattr(self.module(), name), self._source.at_once)
+        return Kernel(python, self._source.what, digest, lambda: self._entry(name), self._source.at_once)
 
     @property
     def is_kept(self) -> bool:
@@ -192,15 +203,17 @@ class Kernels:
                 sys.modules[module.__name__] = module
                 numbers = {"np": np, "u64": np.uint64, "ZERO": np.uint64(0), "ONE": np.uint64(1)}
                 linked = {name: jitted(function) for name, function in self._source.functions.items()}
-                vars(module).update(numbers, **linked, part=inner, kernel=self._dispatcher)
+                vars(module).update(numbers, **linked, part=inner, kernel=inner)
                 exec(compile(self._source.text, f"<{module.__name__}>", "exec"), vars(module))
                 self._module = module
             return self._module
 
-    def _dispatcher(self, function: FunctionType) -> Any:
+    def _entry(self, name: str) -> Any:
+        """A kernel to be called from Python; kernels that call it have their own, which is less to compile."""
         from sash.kernels.compile import dispatcher
 
-        return dispatcher(function, None if self._digest is None else f"{self._digest}-{function.__name__}")
+        function = getattr(self.module(), name).py_func
+        return dispatcher(function, None if self._digest is None else f"{self._digest}-{name}")
 
     def close(self) -> None:
         """Forget what is compiled."""
@@ -274,6 +287,17 @@ def one_pass(function: _Function) -> _Function:
 
 def _length(argument: Any) -> int:
     return len(argument) if isinstance(argument, np.ndarray) else 0
+
+
+@contextmanager
+def compiling_at_once() -> Iterator[None]:
+    """Compile whatever runs meanwhile."""
+    global COMPILE_ROWS
+    before, COMPILE_ROWS = COMPILE_ROWS, 0
+    try:
+        yield
+    finally:
+        COMPILE_ROWS = before
 
 
 def is_disabled() -> bool:
