@@ -421,7 +421,6 @@ class TestFallback:
             (sash.Max(), np.array(["b", "a", "c", None], object)[:3], "a column is of type object"),
             (sash.Concat(), np.array(["b", "a", "c"]), "a column is of type <U1"),
             (sash.Collect(), np.array([1, 2, 3]), "combine does not return a partial of the type"),
-            (sash.Median(), np.array([1.0, 2.0, 4.0]), "is not a plain function"),
             (
                 sash.aggregation(lift=lambda v: {v: 1}, combine=lambda a, b: {**a, **b}, lower=len, name="own"),
                 np.array([1, 1, 2]),

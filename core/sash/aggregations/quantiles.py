@@ -124,7 +124,7 @@ def _neighbours(partial: Partial, index: int) -> tuple[Any, Any]:
     return (values[place], values[bisect_right(ends, min(index + 1, count - 1), lo=place)])
 
 
-def _between(a: Any, b: Any, fraction: float) -> Any:
+def between(a: Any, b: Any, fraction: float) -> Any:
     """The point ``fraction`` of the way from ``a`` to ``b``, rounded as NumPy rounds it."""
     if isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS):
         a, b = float(a), float(b)
@@ -138,7 +138,7 @@ def _between(a: Any, b: Any, fraction: float) -> Any:
 
 def _linear(partial: Partial, position: float) -> Any:
     below = math.floor(position)
-    return _between(*_neighbours(partial, below), position - below)
+    return between(*_neighbours(partial, below), position - below)
 
 
 _INTERPOLATIONS: dict[str, Callable[[Partial, float], Any]] = {

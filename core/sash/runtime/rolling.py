@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
+from sash.aggregations.quantiles import Quantile
 from sash.aggregators.chunk_size import check_window
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.rolling.groups import by_group, grouped
+from sash.kernels.rolling.ranked import RankedRolling
 from sash.kernels.rolling.windows import CompiledRolling
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
@@ -78,7 +80,7 @@ def rolling_by(
         nulls = None if batch.nulls is None else batch.nulls[order]
         batch = InputColumns(tuple(array[order] for array in batch.arrays), nulls, batch.result_type)
     runner = window._choose(batch)
-    if isinstance(runner, PythonRolling):
+    if not isinstance(runner, CompiledRolling):
         ends, results = runner.feed_groups(batch, starts)
     else:
         ends, results = by_group(runner, batch, starts, int(window._completed(np.diff(starts)).sum()))
@@ -133,6 +135,8 @@ class Rolling:
 
     def _choose(self, batch: InputColumns) -> Any:
         shape = (self.aggregation, self.range, self.slide, self.partial)
+        if isinstance(self.aggregation, Quantile):
+            return RankedRolling(self.aggregation, *shape[1:])
         others = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
         try:
             if others:

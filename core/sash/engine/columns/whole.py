@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sash.aggregations.quantiles import Quantile
 from sash.aggregators.pba import available_cores
 from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.keys import Array, constant
@@ -32,6 +33,7 @@ from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.partition import ascends_by_group, partition
 from sash.kernels.rolling.groups import by_group
+from sash.kernels.rolling.ranked import RankedRolling
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
@@ -86,6 +88,9 @@ def _run_rolling(
         aggregation = engine.query.aggregates[name]
         part = slice(starts[lo], starts[hi])
         batch = InputColumns(tuple(rows.columns[column][part] for column in aggregation.columns), None, None)
+        if isinstance(aggregation, Quantile):
+            ranked = RankedRolling(aggregation, range_, slide, partial)
+            return ranked.feed_groups(batch, starts[lo : hi + 1] - starts[lo])[1]
         window = CompiledRolling(aggregation, range_, slide, partial, "sba", batch, exact=True)
         return by_group(window, batch, starts[lo : hi + 1] - starts[lo], int(windows_by_key[lo:hi].sum()))[1]
 

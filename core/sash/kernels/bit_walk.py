@@ -1,0 +1,105 @@
+"""The compiled walk over sets of ranks: see :mod:`sash.kernels.order_statistics`. Importing it imports Numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, cast
+
+import numpy as np
+from numba.cpython.unsafe import numbers
+
+from sash.kernels.compile import dispatcher, inner
+from sash.kernels.fingerprint import digest_of
+
+__all__ = ["walk"]
+
+Array = np.ndarray[Any, Any]
+leading_zeros: Any = numbers.leading_zeros
+trailing_zeros: Any = numbers.trailing_zeros
+_inner = cast(Callable[[Any], Any], inner)
+
+
+@_inner
+def _next(words: Array, summary: Array, rank: int) -> Any:
+    """The next set bit behind ``rank``; -1: there is none."""
+    word: Any = rank >> 6
+    rest = words[word] & ((np.uint64(0xFFFFFFFFFFFFFFFF) << np.uint64(rank & 63)) << np.uint64(1))
+    if rest:
+        return (word << 6) + np.int64(trailing_zeros(rest))
+    group = word >> 6
+    rest = summary[group] & ((np.uint64(0xFFFFFFFFFFFFFFFF) << np.uint64(word & 63)) << np.uint64(1))
+    while not rest:
+        group += 1
+        if group == summary.shape[0]:
+            return -1
+        rest = summary[group]
+    word = (group << 6) + np.int64(trailing_zeros(rest))
+    return (word << 6) + np.int64(trailing_zeros(words[word]))
+
+
+@_inner
+def _previous(words: Array, summary: Array, rank: int) -> Any:
+    """The last set bit before ``rank``; -1: there is none."""
+    word: Any = rank >> 6
+    rest = words[word] & ((np.uint64(1) << np.uint64(rank & 63)) - np.uint64(1))
+    if rest:
+        return (word << 6) + 63 - np.int64(leading_zeros(rest))
+    group = word >> 6
+    rest = summary[group] & ((np.uint64(1) << np.uint64(word & 63)) - np.uint64(1))
+    while not rest:
+        group -= 1
+        if group < 0:
+            return -1
+        rest = summary[group]
+    word = (group << 6) + 63 - np.int64(leading_zeros(rest))
+    return (word << 6) + 63 - np.int64(leading_zeros(words[word]))
+
+
+def _walk(rank: Array, order: Array, lo: Array, hi: Array, below: Array, at: Array, above: Array) -> None:
+    """For each range the row that ``below`` others of it precede in order, and the next."""
+    words = np.zeros((rank.shape[0] >> 6) + 1, np.uint64)
+    summary = np.zeros((words.shape[0] >> 6) + 1, np.uint64)
+    left = right = 0
+    pointer, before = -1, 0  # a rank in the set, and how many of the set precede it
+    for i in range(lo.shape[0]):
+        while right < hi[i]:
+            r = rank[right]
+            right += 1
+            word = r >> 6
+            words[word] |= np.uint64(1) << np.uint64(r & 63)
+            summary[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
+            if pointer < 0:
+                pointer, before = r, 0
+            before += r < pointer  # without a branch, which could not be foreseen
+        while left < lo[i]:
+            r = rank[left]
+            left += 1
+            before -= r < pointer
+            if r == pointer:
+                pointer = _next(words, summary, r)
+                if pointer < 0:
+                    pointer = _previous(words, summary, r)
+                    before -= 1
+            word = r >> 6
+            words[word] &= ~(np.uint64(1) << np.uint64(r & 63))
+            if not words[word]:
+                summary[word >> 6] &= ~(np.uint64(1) << np.uint64(word & 63))
+        if pointer < 0:
+            continue
+        wanted = below[i]
+        while before < wanted:
+            pointer = _next(words, summary, pointer)
+            before += 1
+        while before > wanted:
+            pointer = _previous(words, summary, pointer)
+            before -= 1
+        at[i] = above[i] = order[pointer]
+        if wanted + 1 < hi[i] - lo[i]:
+            above[i] = order[_next(words, summary, pointer)]
+
+
+_CODES = [function.__code__ for function in (_walk, _next.py_func, _previous.py_func)]
+walk: Any = dispatcher(
+    cast(FunctionType, _walk), digest_of("walk", *(part for code in _CODES for part in (code.co_code, code.co_consts)))
+)

@@ -1,0 +1,142 @@
+"""Exact quantiles of ranges of rows whose bounds never go back: O(1) a row that enters or leaves, after a sort.
+
+Rows are ranked, some tens of thousands at a time. A window is then a set of ranks, one bit each, and a pointer stands
+at the bit wanted. A row that enters or leaves shifts the pointer by at most one set bit:
+
+    ranks     0 1 2 3 4 5 6 7 …      window of 5 values
+    bits      1 0 1 1 0 1 0 1        pointer at rank 3: two bits below it, so it is the median
+
+A second level of bits says which words hold any, so the next set bit is found in a few steps however thin they are.
+Ranks know no types: numbers, times and anything else with an order take the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sash.aggregations.quantiles import Quantile, between
+from sash.kernels.tiers import is_disabled
+
+__all__ = ["quantiles_of_ranges"]
+
+Array = np.ndarray[Any, Any]
+
+CHUNK = 1 << 14
+"""Rows that are ranked at a time, unless windows are a good part of that."""
+FEW = 1000
+"""Ranges of a chunk below which each is sorted by itself, and nothing is compiled."""
+
+
+def quantiles_of_ranges(
+    aggregation: Quantile, values: Array, nulls: Array | None, lo: Array, hi: Array
+) -> tuple[Array, Array | None]:
+    """(results, which are null or None) of rows lo[i] … hi[i] - 1 for each i; neither lo nor hi ever descends.
+
+    One sort of the rows in chunks, and O(1) for each row that enters or leaves. Interpolated numbers are
+    floats, and objects give objects.
+
+    >>> import sash
+    >>> quantiles_of_ranges(sash.Median("x"), np.array([5, 1, 3, 9]), None, np.array([0, 1]), np.array([3, 4]))
+    (array([3., 3.]), None)
+    """
+    if values.dtype == object:
+        for value in values if nulls is None else values[~nulls]:
+            aggregation.lift(value)  # refuses what has no order
+    values, lo, hi, spoilt = _drop_unordered(values, nulls, lo, hi)
+    linear = aggregation.interpolation == "linear"
+    results = np.zeros(len(lo), np.float64 if linear and values.dtype != object else values.dtype)
+    empty = np.zeros(len(lo), np.bool_)
+    for part in _chunks(lo, hi):
+        begin, sizes = int(lo[part.start]), hi[part] - lo[part]
+        position = aggregation.q * np.maximum(sizes - 1, 0)
+        below = _INDEX[aggregation.interpolation](position)
+        chunk = values[begin : int(hi[part.stop - 1])]
+        at, above = _rows_at(chunk, lo[part] - begin, hi[part] - begin, below.astype(np.int64))
+        if len(chunk):
+            results[part] = _interpolate(chunk, at, above, position - below) if linear else chunk[at]
+        empty[part] = sizes == 0
+    return _with_nulls(results, empty, spoilt)
+
+
+def _with_nulls(results: Array, empty: Array, spoilt: Array | None) -> tuple[Array, Array | None]:
+    if spoilt is not None:
+        results = results if results.dtype == object else results.astype(np.float64, copy=False)
+        results[spoilt] = np.nan
+        empty &= ~spoilt
+    if not empty.any():
+        return results, None
+    if results.dtype == object:
+        results[empty] = None
+    return results, empty
+
+
+def _interpolate(values: Array, at: Array, above: Array, fraction: Array) -> Array:
+    """As :func:`between`, for arrays."""
+    if values.dtype == object:
+        results = np.empty(len(at), object)
+        triples = zip(values[at], values[above], fraction.tolist(), strict=True)
+        results[:] = [between(*triple) for triple in triples]
+        return results
+    a = values[at].astype(np.float64, copy=False)
+    if not fraction.any():
+        return a
+    b = values[above].astype(np.float64, copy=False)
+    with np.errstate(invalid="ignore", over="ignore"):
+        step = b - a
+        results = np.where(fraction < 0.5, a + step * fraction, b - step * (1.0 - fraction))
+        far = np.isinf(step)
+        if far.any():
+            results[far] = (a * (1.0 - fraction) + b * fraction)[far]
+    return np.where(a == b, a, results)
+
+
+_INDEX: dict[str, Any] = {"linear": np.floor, "lower": np.floor, "higher": np.ceil, "nearest": np.round}
+
+
+def _drop_unordered(
+    values: Array, nulls: Array | None, lo: Array, hi: Array
+) -> tuple[Array, Array, Array, Array | None]:
+    """Values without nulls and NaN, ranges of what is left, and which ranges hold NaN; None: none does."""
+    nans = values != values if values.dtype.kind in "fO" else np.zeros(0, np.bool_)
+    if nulls is not None:
+        nans = nans & ~nulls if len(nans) else nans
+    spoilt = None
+    if nans.any():
+        before = np.concatenate([[0], np.cumsum(nans)])
+        spoilt = before[hi] > before[lo]
+        nulls = nans if nulls is None else nulls | nans
+    if nulls is None:
+        return values, lo, hi, spoilt
+    before = np.concatenate([[0], np.cumsum(~nulls)])
+    return values[~nulls], before[lo], before[hi], spoilt
+
+
+def _chunks(lo: Array, hi: Array) -> Iterator[slice]:
+    """The ranges in parts whose rows are ranked together."""
+    size = max(CHUNK, 8 * int((hi - lo).max(initial=0)))
+    first = 0
+    while first < len(lo):
+        last = max(first + 1, int(np.searchsorted(hi, lo[first] + size, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, Array]:
+    """The rows that are at the place ``below`` of each range, were it sorted, and at the next."""
+    at, above = np.zeros(len(lo), np.int64), np.zeros(len(lo), np.int64)
+    if len(lo) < FEW or is_disabled():
+        for i, (begin, end, place) in enumerate(zip(lo.tolist(), hi.tolist(), below.tolist(), strict=True)):
+            if begin < end:
+                order = np.argsort(values[begin:end], kind="stable")
+                at[i], above[i] = begin + order[place], begin + order[min(place + 1, end - begin - 1)]
+        return at, above
+    from sash.kernels.bit_walk import walk  # which imports Numba
+
+    order = np.argsort(values)
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    walk(rank, order, lo, hi, below, at, above)
+    return at, above

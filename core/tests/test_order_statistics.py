@@ -1,0 +1,126 @@
+"""Quantiles by ranks: the definition's results, in both tiers, whatever the ranges, the nulls and the types."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import sash
+from sash.kernels import order_statistics
+from sash.testing import count_windows, naive
+
+Array = np.ndarray[Any, Any]
+INTERPOLATIONS = ["linear", "lower", "higher", "nearest"]
+
+
+@pytest.fixture(params=["sorted by itself", "walk over bits"])
+def tier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ranges sorted one by one, or the compiled walk, in chunks of few rows."""
+    if request.param == "walk over bits":
+        monkeypatch.setattr(order_statistics, "FEW", 0)
+        monkeypatch.setattr(order_statistics, "CHUNK", 8)
+
+
+def listed(results: Any) -> list[Any]:
+    return list(results.tolist())
+
+
+NUMBERS = st.one_of(
+    st.integers(-5, 5).map(float), st.floats(-1e300, 1e300), st.sampled_from([np.inf, -np.inf, np.nan, 0.5])
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(st.one_of(st.none(), NUMBERS), min_size=1, max_size=60),
+    q=st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1)),
+    interpolation=st.sampled_from(INTERPOLATIONS),
+    range_=st.integers(1, 20),
+    data=st.data(),
+)
+def test_windows_over_floats(
+    tier: None, values: list[Any], q: float, interpolation: str, range_: int, data: st.DataObject
+) -> None:
+    slide = data.draw(st.integers(1, range_))
+    aggregation = sash.Quantile("x", q, interpolation=interpolation)
+    mask = np.array([value is None for value in values])
+    array = np.array([0.0 if value is None else value for value in values])
+    expected = [naive(aggregation, window) for window in count_windows(values, range_, slide)]
+    window = sash.Rolling(aggregation, range_, slide)
+    cut = data.draw(st.integers(0, len(values)))
+    results = [
+        result
+        for part in (slice(0, cut), slice(cut, None))
+        for result in listed(window.push(array[part], mask=mask[part]))
+    ]
+    np.testing.assert_equal(results, expected)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(st.integers(-9, 9), min_size=1, max_size=60),
+    codes=st.lists(st.integers(0, 3), min_size=60, max_size=60),
+    range_=st.integers(1, 8),
+    partial=st.booleans(),
+    data=st.data(),
+)
+def test_groups(
+    tier: None, values: list[int], codes: list[int], range_: int, partial: bool, data: st.DataObject
+) -> None:
+    slide = data.draw(st.integers(1, range_))
+    numbers = np.array(codes[: len(values)])
+    ends, medians = sash.rolling_by(numbers, np.array(values), sash.Median(), range_, slide, partial)
+    for code in set(numbers.tolist()):
+        own = np.array(values)[numbers == code]
+        mine = medians[numbers[ends] == code]
+        np.testing.assert_equal(listed(mine), listed(sash.rolling(own, sash.Median(), range_, slide, partial)))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [Decimal("1.5"), Decimal(3), Decimal("2.25"), Decimal(9)],
+        [timedelta(seconds=5), timedelta(seconds=1), timedelta(seconds=4), timedelta(seconds=4)],
+        [datetime(2024, 1, day) for day in (5, 1, 9, 2)],
+    ],
+    ids=["decimals", "durations", "timestamps"],
+)
+def test_other_types(tier: None, values: list[Any]) -> None:
+    objects = np.empty(len(values), object)
+    objects[:] = values
+    expected = [naive(sash.Median("x"), window) for window in count_windows(values, 3, 1)]
+    assert listed(sash.rolling(objects, sash.Median(), 3)) == expected
+
+
+def test_values_without_an_order_are_refused() -> None:
+    with pytest.raises(TypeError, match="linear interpolation needs numbers"):
+        sash.rolling(np.array(["a", "b"], object), sash.Median(), 2)
+    assert listed(sash.rolling(np.array(["b", "a", "c"], object), sash.Median(interpolation="lower"), 2)) == ["a", "a"]
+
+
+@pytest.mark.parametrize("range_", [7, 64, 1000])
+def test_many_rows(range_: int) -> None:
+    values = np.random.default_rng(3).normal(size=40_000).round(2)
+    medians = sash.rolling(values, sash.Median(), range_)
+    for place in np.random.default_rng(4).integers(0, len(medians), 50).tolist():
+        assert medians[place] == np.quantile(values[place : place + range_], 0.5)
+
+
+def test_a_keyed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.engine.columns.whole.LEAST", 0)
+    keys, values = np.arange(30) % 3, np.arange(30.0)[::-1].copy()
+    query = sash.Query(
+        key="k", windows=sash.sliding(3), aggregates={"m": sash.Median("x"), "q": sash.Quantile("x", 0.9)}
+    )
+    found = sash.run(query, {"k": keys, "x": values})
+    expected = [np.median(values[keys == key][i : i + 3]) for key in range(3) for i in range(8)]
+    assert found["m"].tolist() == expected
+    assert found["q"].tolist() == [
+        np.quantile(values[keys == key][i : i + 3], 0.9) for key in range(3) for i in range(8)
+    ]
