@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: report figures help venv demo test test-all test-cluster lint format bench bench-rolling bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
+.PHONY: report figures help venv demo test test-all test-cluster lint format bench bench-rolling bench-local bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
 
 python := .venv/bin/python
 # What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
@@ -97,6 +97,9 @@ figures: venv ## draw the README's plots and its table from the raw results that
 
 bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
 	@$(python) -m sash_experiments bench rolling $(ARGS)
+
+bench-local: venv ## compare sash.run, sash.rolling and first results with Polars, DuckDB, pandas, Bottleneck and numbagg
+	@$(python) -m sash_experiments bench local $(ARGS)
 
 bench-slicing: venv ## compare the operator with buckets, tuple buffers and trees on tuples
 	@$(python) -m sash_experiments bench slicing $(ARGS)

@@ -42,6 +42,33 @@ def rolling() -> Iterator[Line]:
     yield "an array, your own function of 2^10", name, found.get((*case, "sash")), theirs
 
 
+LOCAL = (
+    ("last 1024 rows", "max", "100", "polars", "a frame, 100 keys, max of 2^10 rows", "Polars `rolling_max().over()`"),
+    ("last 1024 rows", "max", "100", "duckdb", "a frame, 100 keys, max of 2^10 rows", "DuckDB, `ROWS BETWEEN`"),
+    ("10 min", "max + mean", "100", "duckdb", "a frame, 100 keys, 10 min", "DuckDB `time_bucket`"),
+    ("10 min by 10 s", "max + mean", "100", "polars", "a frame, 100 keys, 10 min by 10 s", "Polars `group_by_dynamic`"),
+    ("sessions of 5 s", "count + max", "100", "polars", "a frame, 100 keys, sessions of 5 s", "Polars `group_by`"),
+    (
+        "sessions of 5 s",
+        "count + max",
+        "100000",
+        "polars",
+        "a frame, 100,000 keys, sessions of 5 s",
+        "Polars `group_by`",
+    ),
+)
+
+
+def local() -> Iterator[Line]:
+    found = medians(raw("local"), "ns_per_row", "workload", "window", "aggregates", "keys", "contender")
+    for window, aggregates, keys, name, what, instead in LOCAL:
+        case = ("keyed", window, aggregates, keys)
+        yield what, instead, found.get((*case, "sash")), found.get((*case, name))
+    for n, label in (("64", "2^6"), ("1024", "2^10"), ("16384", "2^14")):
+        case = ("arrays", n, "median", "")
+        yield f"an array, median of {label}", "bottleneck", found.get((*case, "sash")), found.get((*case, "bottleneck"))
+
+
 def slicing() -> Iterator[Line]:
     found = medians(raw("slicing"), "value", "figure", "setting", "x", "contender")
     case = ("9", "20 % late, a session", "100")
@@ -84,6 +111,7 @@ def flink() -> Iterator[Line]:
 
 PARTS = {
     "make bench-rolling": (rolling, "ns a value"),
+    "make bench-local": (local, "ns a row"),
     "make bench-slicing": (slicing, "rows/s"),
     "make bench-spark": (spark, "CPU s a million rows"),
     "make bench-flink": (flink, "CPU µs a row"),

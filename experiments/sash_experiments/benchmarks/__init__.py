@@ -8,7 +8,7 @@ from sash_experiments.benchmark import Benchmark
 
 __all__ = ["NAMES", "find"]
 
-NAMES = ("aggregators", "rolling", "slicing", "mta", "spark", "flink", "scalability")
+NAMES = ("aggregators", "rolling", "local", "slicing", "mta", "spark", "flink", "scalability")
 
 
 def find(name: str) -> Benchmark:
