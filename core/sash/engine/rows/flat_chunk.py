@@ -13,6 +13,7 @@ import numpy as np
 
 from sash.aggregations.base import Flat
 from sash.aggregators.pba import SharedChunk
+from sash.kernels.rolling.kernels import backward_pass
 from sash.kernels.tiers import Source, kernels_of
 
 __all__ = ["FlatChunk", "OpenRows"]
@@ -20,13 +21,14 @@ __all__ = ["FlatChunk", "OpenRows"]
 Array = np.ndarray[Any, Any]
 
 
-# The lcs of all rows but the first: that of a whole chunk is its csa.
+# Rows are merged in place, so their numbers stand for them.
 _SUFFIXES = """
-@kernel
-def suffixes(rows):
-    for j in range(rows.shape[0] - 2, 0, -1):
-        merge(rows[j], rows[j + 1])
-"""
+@part
+def combine(rows, j, g):
+    merge(rows[j], rows[g])
+    return j
+
+""" + backward_pass("@kernel\ndef suffixes(n, rows):", "j", context="rows, ")
 
 
 class _Suffixes:
@@ -37,7 +39,9 @@ class _Suffixes:
         self(np.zeros((2, flat.width), flat.dtype))
 
     def __call__(self, rows: Array) -> None:
-        self._kernels.run("suffixes", len(rows), (), (rows,))
+        if len(rows) > 1:
+            rows = rows[1:]  # the lcs of a whole chunk is its csa
+            self._kernels.run("suffixes", len(rows), (len(rows),), (rows,))
 
 
 class OpenRows:

@@ -14,7 +14,26 @@ indices, needs no look at whether an index is negative, which would take half of
 
 from __future__ import annotations
 
-__all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "WALK"]
+__all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "WALK", "backward_pass"]
+
+
+def backward_pass(head: str, slice_: str, store: str = "pass", context: str = "") -> str:
+    """The text of a function that computes the ``lcs`` of the n slices of a chunk.
+
+    ``slice_`` is the partial at j, or what stands for it, ``store`` puts the suffix g there, and ``context`` is what
+    ``combine`` takes beside two partials.
+    """
+    return f"""
+{head}
+    j = n - 1
+    g = {slice_}
+    {store}
+    for j in range(n - 2, -1, -1):
+        g = combine({context}{slice_}, g)
+        {store}
+
+"""
+
 
 LIFT = """
 @part
@@ -61,7 +80,11 @@ FULL_WALK = """
                 {put V[t] = y}
 """
 
-BY_VALUE = '''
+_BACKWARD = '@kernel\ndef backward(X, n, B):\n    """The lcs of one chunk."""\n    final = X[0][n - 1]'
+
+BY_VALUE = (
+    backward_pass(_BACKWARD, "{lift X[j] from final}", "{store B[j] = g}")
+    + '''
 BLOCK = u64(512)
 
 
@@ -77,17 +100,6 @@ def spoils(X):
     for k in range({watched}):
         spoilt |= {spoils X[k]}
     return spoilt
-
-
-@kernel
-def backward(X, n, B):
-    """The lcs of one chunk."""
-    final = X[0][n - 1]
-    g = {lift X[n - 1] from final}
-    {store B[n - 1] = g}
-    for j in range(n - 2, -1, -1):
-        g = combine({lift X[j] from final}, g)
-        {store B[j] = g}
 
 
 @part
@@ -177,3 +189,4 @@ def by_value(xs, n, early, state, A, B, C, R, out, null, o):
     {store C[0] = f}
     return o
 '''
+)

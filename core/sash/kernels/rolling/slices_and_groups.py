@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from sash.kernels.rolling.kernels import backward_pass
+
 __all__ = ["AS_ONE", "BY_SLICE", "GROUPS"]
 
-BY_SLICE = '''
+_CLOSE = '@part\ndef close(n, B):\n    """lcs in place of saa."""'
+
+BY_SLICE = (
+    backward_pass(_CLOSE, "{load B[j]}", "{store B[j] = g}")
+    + '''
 @part
 def fold(X, size, part, count, W, P):
     """Slices, one after the other, and the first part of each. Whether one is spoilt."""
@@ -27,15 +33,6 @@ def fold(X, size, part, count, W, P):
             b += ONE
         {store W[c] = w}
     return spoilt
-
-
-@part
-def close(n, B):
-    """lcs in place of saa."""
-    g = {load B[n - 1]}
-    for j in range(n - 2, -1, -1):
-        g = combine({load B[j]}, g)
-        {store B[j] = g}
 
 
 @kernel
@@ -107,6 +104,7 @@ def by_slice(xs, n, s, m, early, state, A, B, C, out, null, o):
     {store C[1] = w}
     return o
 '''
+)
 
 GROUPS = '''
 @kernel
