@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.engine.columns.rules.cumulative import CumulativePeriods
+from sash.engine.columns.rules.time import CumulativePeriods
 from sash.testing import evaluate
 from strategies import HALVES, TENTHS, Row, Scenario, cumulatives, queries, scenarios
 from test_operator import batch, on

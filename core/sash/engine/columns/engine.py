@@ -19,8 +19,7 @@ import numpy as np
 
 from sash.engine.columns import lane_states
 from sash.engine.columns.aggregates import refuse_unfit, warn_slow
-from sash.engine.columns.keys import Array, Keys, bounds, constant, evolve
-from sash.engine.columns.moment import Moment, Pending
+from sash.engine.columns.moment import Array, Keys, Moment, Pending, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State, Step, count_rows, extend_state, place_rows
 from sash.engine.decisions import decide, unsupported

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate, form_for
-from sash.engine.columns.keys import Keys, Marks
-from sash.engine.columns.moment import Pending
+from sash.engine.columns.moment import Keys, Marks, Pending
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State
 from sash.engine.columns.table import Table, ones

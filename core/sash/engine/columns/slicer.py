@@ -10,14 +10,12 @@ import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate
 from sash.engine.columns.moment import Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule
-from sash.engine.columns.rules.periods import Grid
+from sash.engine.columns.rules.base import Grid, Rule
 from sash.engine.columns.table import Table, View, copies_by_key, fold, ones, order_of_both
 from sash.kernels.inputs import readable
 from sash.kernels.partition import locate_slots
 from sash.kernels.ranges.partials import take
-from sash.kernels.row_passes import overlaps, search
-from sash.kernels.time_passes import locate
+from sash.kernels.row_passes import locate, overlaps, search
 
 __all__ = ["ColumnSlicer", "merge_slices"]
 

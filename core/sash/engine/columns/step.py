@@ -11,15 +11,13 @@ import numpy as np
 
 from sash.engine.coarsening import next_coarsening
 from sash.engine.columns.aggregates import Aggregate, as_output
-from sash.engine.columns.keys import Array, Keys, Marks, bounds, evolve
-from sash.engine.columns.moment import Moment, Pending, Rows
+from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows, bounds, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
 from sash.engine.decisions import Decisions
 from sash.engine.results import Outcome
-from sash.kernels.row_passes import admit_many, admit_one, order_of, tied_rows
-from sash.kernels.time_passes import is_sorted
+from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, tied_rows
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import next_block

@@ -26,14 +26,14 @@ import numpy as np
 from sash.aggregations.quantiles import Quantile
 from sash.aggregators.pba import available_cores
 from sash.engine.columns.engine import ColumnEngine
-from sash.engine.columns.keys import Array, constant
+from sash.engine.columns.moment import Array, constant
 from sash.engine.results import Outcome
 from sash.frames import Frame
 from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
+from sash.kernels.order_statistics import RankedRolling
 from sash.kernels.partition import ascends_by_group, partition
 from sash.kernels.rolling.groups import by_group
-from sash.kernels.rolling.ranked import RankedRolling
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane

@@ -7,19 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array, Keys, Marks, bounds
-from sash.engine.columns.moment import CompleteWindows, Moment, Rows
+from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Moment, Rows, bounds
 from sash.engine.columns.rules import (  # noqa: F401  # which register themselves
     count,
-    cumulative,
     custom,
-    last,
-    punctuated,
     session,
     time,
 )
-from sash.engine.columns.rules.base import Rule, rule_of
-from sash.engine.columns.rules.periods import Grid
+from sash.engine.columns.rules.base import Grid, Rule, rule_of
 from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
 from sash.query import Query

@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.keys import Array
-from sash.engine.columns.moment import CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Rule, Windows, rule_of
-from sash.engine.columns.rules.periods import Grid, least
+from sash.engine.columns.moment import Array, CompleteWindows, Moment, Pairs, Rows
+from sash.engine.columns.rules.base import Grid, Rule, Windows, least, rule_of
 from sash.engine.columns.table import View
 from sash.windows import Session
 
