@@ -479,7 +479,7 @@ def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
 
 
 def test_memory_beyond_input_and_output_grows_with_the_window_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sash.kernels.rolling.scratch.MOST", 0)  # nothing is kept of the first call for the second
+    monkeypatch.setattr("sash.kernels.rolling.aggregate.MOST", 0)  # nothing is kept of the first call for the second
     n = 50_000
     peaks = []
     for size in (4_000_000, 8_000_000):

@@ -22,8 +22,7 @@ from sash.kernels.fallback import PythonAggregate
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.ranges.aggregate import ranges_aggregate
-from sash.kernels.ranges.levels import SHORT, by_level
-from sash.kernels.ranges.partials import assign, concatenate, take
+from sash.kernels.ranges.partials import SHORT, assign, by_level, concatenate, take
 from sash.testing import Counted
 from sash.values.columns import PartialColumn
 

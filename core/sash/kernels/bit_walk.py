@@ -10,7 +10,7 @@ import numpy as np
 from numba.cpython.unsafe import numbers
 
 from sash.kernels.compile import dispatcher, inner
-from sash.kernels.fingerprint import digest_of
+from sash.kernels.disk_cache import digest_of
 
 __all__ = ["walk"]
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Full, Functions
-from sash.kernels.fingerprint import digest_of
+from sash.kernels.disk_cache import digest_of
 from sash.kernels.kinds import DTypes, Kinds, NotCompilable, builtin_kinds, dtypes_of, is_builtin
 from sash.kernels.tiers import MOST_KERNELS, Arguments, Source, is_disabled, kernels_of
 

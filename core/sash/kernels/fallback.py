@@ -14,8 +14,7 @@ import numpy as np
 from sash.aggregations.base import Aggregation
 from sash.aggregators.sba import SBA, Chunk, extend_csa
 from sash.kernels.inputs import Array, InputColumns, as_columns
-from sash.kernels.ranges.levels import SHORT, by_level
-from sash.kernels.ranges.partials import Partials, RangeTotals
+from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, by_level
 from sash.values import PerformanceWarning
 from sash.values.arrays import data_of, results_of
 from sash.values.columns import PartialColumn
@@ -99,7 +98,7 @@ class PythonAggregate:
 
 
 class _Ranges:
-    """Totals of ranges of one level, in the order of their first chunks: see :mod:`sash.kernels.ranges.levels`.
+    """Totals of ranges of one level, in the order of their first chunks: see :mod:`sash.kernels.ranges.partials`.
 
     ``lcs`` and ``csa`` are computed as far as ranges need them.
     """

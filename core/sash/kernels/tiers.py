@@ -25,8 +25,7 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, cast
 
 import numpy as np
 
-from sash.kernels.disk_cache import is_on_disk
-from sash.kernels.fingerprint import digest_of
+from sash.kernels.disk_cache import digest_of, is_on_disk
 from sash.kernels.kinds import NotCompilable, is_builtin
 
 __all__ = [

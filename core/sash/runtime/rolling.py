@@ -16,8 +16,8 @@ from sash.aggregators.chunk_size import check_window
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
+from sash.kernels.order_statistics import RankedRolling
 from sash.kernels.rolling.groups import by_group, grouped
-from sash.kernels.rolling.ranked import RankedRolling
 from sash.kernels.rolling.windows import CompiledRolling
 
 __all__ = ["Rolling", "rolling", "rolling_by"]

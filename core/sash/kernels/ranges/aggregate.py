@@ -16,8 +16,7 @@ from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
 from sash.kernels.inputs import InputColumns, as_columns, as_kernel_columns, as_result, readable
 from sash.kernels.kinds import Kind, NotCompilable
 from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTER
-from sash.kernels.ranges.levels import SHORT, by_level
-from sash.kernels.ranges.partials import Partials, RangeTotals, as_column, as_dtype, assign, flat
+from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column, as_dtype, assign, by_level, flat
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
 from sash.kernels.tiers import one_pass
 from sash.values.arrays import narrow
@@ -105,7 +104,7 @@ class RangesAggregate(CompiledAggregate):
         """The results of partials lo[i] … hi[i] - 1 for each i, at least one each, in any order.
 
         At most 2 merges a range and 2 a slice on each level, of which log₂ of the longest range can be in use:
-        see :mod:`sash.kernels.ranges.levels`.
+        see :mod:`sash.kernels.ranges.partials`.
         """
         partials = tuple(map(readable, partials))
         lo, hi = readable(lo, np.int64), readable(hi, np.int64)

@@ -1,7 +1,7 @@
 """The kernels of slices as text, filled in for one shape of partials by :mod:`sash.kernels.source`.
 
 Each partial has a flag beside it, which is False for the identity: the partial of nothing but nulls. `X` are input
-columns, `P` partials, `L` the ``lcs`` of one chunk and `C` the ``csa`` of two: see :mod:`sash.kernels.ranges.levels`.
+columns, `P` partials, `L` the ``lcs`` of one chunk and `C` the ``csa`` of two: see :mod:`sash.kernels.ranges.partials`.
 The kernels of ranges come twice: where no partial is the identity, as usual, those without flags take half the time.
 
 What `lift` and `combine` return is cast to the partial's numbers, so that a whole number that one branch of a user's
