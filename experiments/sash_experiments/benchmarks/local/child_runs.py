@@ -9,11 +9,14 @@ import gc
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, TABLE, KeyedQuery
+
+if TYPE_CHECKING:
+    from sash_experiments.benchmarks.local.contenders import Keyed
 
 __all__ = ["FIRST_QUERIES", "OWN", "WARM_SHARE", "extra_memory", "first_batch", "first_results"]
 
@@ -102,11 +105,10 @@ def extra_memory(contender: str, query: list[Any], rows: int, keys: int) -> Iter
     yield [(_peak() - before - result.estimated_size()) / 2**20, readings.polars.estimated_size() / 2**20]
 
 
-def _call(keyed: Any, contender: str) -> Callable[[], Any]:
+def _call(keyed: Keyed, contender: str) -> Callable[[], Any]:
     """The contender's call, with its input in place."""
-    call: Callable[[], Any] = keyed.calls()[contender]
-    assert keyed.readings.duckdb if contender == "duckdb" else keyed.readings.polars is not None
-    return call
+    getattr(keyed.readings, "duckdb" if contender == "duckdb" else "polars")  # created when first asked for
+    return keyed.calls()[contender]
 
 
 def _reset_peak() -> int:
