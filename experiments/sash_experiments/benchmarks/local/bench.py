@@ -26,6 +26,7 @@ from sash_experiments.benchmark import Benchmark, Case, Contender, Row, in_turn
 from sash_experiments.benchmarks.local import child_runs
 from sash_experiments.benchmarks.local import contenders as who
 from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, TUMBLING, KeyedQuery
+from sash_experiments.benchmarks.local.row_by_row import row_contender, row_queries
 from sash_experiments.benchmarks.local.tables import MANY_KEYS, PACKAGES, ROWS, SIZES, plots, tables
 from sash_experiments.children import in_child
 
@@ -135,9 +136,9 @@ def joined(name: str, measure: Callable[[], Iterator[Row]], checked: list[Conten
 
 def row_cases(rows: int) -> Iterator[Case]:
     fewer = rows // 40
-    for (window, label), query in who.row_queries(fewer).items():
+    for (window, label), query in row_queries(fewer).items():
         labels = {"workload": "rows", "window": window, "aggregates": label, "keys": ""}
-        yield Case(labels, [who.row_contender(query, fewer)])
+        yield Case(labels, [row_contender(query, fewer)])
 
 
 WORKLOADS: dict[str, Callable[[int], Iterator[Case]]] = {
