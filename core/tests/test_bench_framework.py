@@ -85,7 +85,8 @@ def test_nothing_is_measured_where_contenders_disagree() -> None:
     assert not measured
 
 
-KEPT = [name for name in benchmarks.NAMES if (results_folder() / f"{name}.csv").exists()]
+NOT_RUN_YET = {"local"} - {path.stem for path in results_folder().glob("*.csv")}
+KEPT = [name for name in benchmarks.NAMES if name not in NOT_RUN_YET]
 
 
 @pytest.mark.parametrize("name", KEPT)
