@@ -134,8 +134,13 @@ def check(case: Case, seed: int = 7) -> None:
         error = (KeyboardInterrupt(), Stop())[line % 2]
         tracer = Tracer(line, error)
         where = f"call {number}, {case.calls[number]}, interrupted at its line {line}"
-        with pytest.raises((KeyboardInterrupt, Stop)):
+        try:
             tracer.run(partial(made, op, case.calls[number]))
+        except (KeyboardInterrupt, Stop):
+            pass
+        else:  # the call has fewer lines than at first: what it looked up then is known now, or compiled
+            assert len(tracer.lines) < line, where
+            continue
         where += f", {tracer.lines[-1]}"
         if line % 3:  # saving a state might mend it
             assert (op.snapshot(), seen(op)) == reference.states[number], where

@@ -63,6 +63,11 @@ class CompiledAggregate(ABC):
     def _shortcuts(self) -> dict[str, str]:
         return {}
 
+    @property
+    def runs_as_python(self) -> bool:
+        """Whether nothing is compiled yet."""
+        return all(kernel.compiled is None for kernel in self.kernels.kernels.values())
+
     def run(self, name: str, rows: int, inputs: Arguments, outputs: Arguments = ()) -> Any:
         """What a kernel returns, after it has filled the outputs."""
         return self.kernels.run(name, rows, inputs, outputs)

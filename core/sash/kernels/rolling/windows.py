@@ -111,8 +111,8 @@ class CompiledRolling:
         aggregate, guarded = self.aggregate, self.aggregate.functions.guarded
         arrays = output_arrays(out, aggregate.result, windows, batch.result_type, guarded)
         nulls = np.zeros(windows if aggregate.nullable else 0, np.bool_)
-        # a sum that overflows and a function of the user's can fail: then the batch is rolled back
-        memo = self.runner.memo() if guarded or not aggregate.builtin else None
+        # a sum that overflows, a function of the user's and Python can be interrupted: then the batch is rolled back
+        memo = self.runner.memo() if guarded or not aggregate.builtin or aggregate.runs_as_python else None
         try:
             if not self.reason:
                 self._choose_threads(columns)
