@@ -73,7 +73,7 @@ cluster-submit: ## run a query on a cluster: ENGINE=flink|spark QUERY=q.toml INP
 map: venv ## print the modules by layer, their sizes and how far each idea is in one place (ARGS=--files: and where)
 	@$(python) scripts/map $(ARGS)
 
-# Of the limits of scripts/codemap/limits.py those that hold by now are checked; the others join when they do.
+# Of the limits of scripts/codemap/limits.py those that hold by now are checked; the others may get no worse.
 lint: venv ## check style, types, layers and the limits of the map
 	@$(python) -m ruff check
 	@$(python) -m ruff format --check

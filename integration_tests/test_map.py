@@ -6,11 +6,25 @@ import pytest
 
 from codemap.__main__ import main
 from codemap.counts import csa_lcs_copies, fills_lcs, lane_drivers, state_writers
-from codemap.limits import LIMITS
+from codemap.limits import LIMITS, Limit
 
 
 def test_every_limit_that_is_enforced_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"]) == 0, capsys.readouterr().out
+
+
+def test_every_limit_is_enforced_or_has_a_ceiling_above_it() -> None:
+    assert all(limit.enforced != (limit.ceiling is not None) for limit in LIMITS)
+    assert all(limit.ceiling > limit.most for limit in LIMITS if limit.ceiling is not None)
+
+
+@pytest.mark.parametrize(("figure", "status"), [(4, 0), (5, 1)])
+def test_a_figure_above_its_ceiling_fails_the_check(
+    figure: int, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("codemap.__main__.LIMITS", [Limit("riddles", 2, lambda: figure, ceiling=4)])
+    assert main(["--check"]) == status
+    assert ("no more than 4 enforced" in capsys.readouterr().out) == bool(status)
 
 
 def test_the_layers_are_always_enforced() -> None:

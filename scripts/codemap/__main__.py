@@ -15,23 +15,24 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> int:
     """Print the map or check it; 1 if a limit that is to be held is exceeded."""
     parser = argparse.ArgumentParser(prog="scripts/map", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="check the limits that are enforced")
+    parser.add_argument("--check", action="store_true", help="check enforced limits, and ceilings of the others")
     parser.add_argument("--all", action="store_true", help="with --check: check all limits, enforced or not")
     parser.add_argument("--layers", action="store_true", help="check nothing but the layers")
     parser.add_argument("--files", action="store_true", help="print the places and files behind the figures")
     options = parser.parse_args(arguments)
     if options.layers:
-        return _check(LIMITS[:1])
+        return _check([(limit, limit.most) for limit in LIMITS[:1]])
     if options.check:
-        return _check([limit for limit in LIMITS if limit.enforced or options.all])
+        bounds = ((limit, limit.most if options.all else limit.bound) for limit in LIMITS)
+        return _check([(limit, bound) for limit, bound in bounds if bound is not None])
     _print_graph()
     for limit in LIMITS:
         _print(limit, options.files)
     return 0
 
 
-def _check(limits: list[Limit]) -> int:
-    over = [limit for limit in limits if _size(limit.figure()) > limit.most]
+def _check(bounds: list[tuple[Limit, int]]) -> int:
+    over = [limit for limit, bound in bounds if _size(limit.figure()) > bound]
     for limit in over:
         _print(limit, places=True)
     return 1 if over else 0
@@ -52,7 +53,7 @@ def _print_graph() -> None:
 def _print(limit: Limit, places: bool) -> None:
     figure = limit.figure()
     size = _size(figure)
-    held = "enforced" if limit.enforced else ""
+    held = "enforced" if limit.enforced else "" if limit.ceiling is None else f"no more than {limit.ceiling:,} enforced"
     print(f"{limit.name:48}{size:8,} of {limit.most:6,}  {'ok' if size <= limit.most else 'over':5}{held}".rstrip())
     if places and isinstance(figure, list):
         print(*(f"    {place}" for place in figure), sep="\n")

@@ -1,4 +1,4 @@
-"""What the source must come to: figures, their limits, and which of them ``make lint`` enforces already."""
+"""What the source must come to: figures, their limits, and what ``make lint`` enforces by now."""
 
 from __future__ import annotations
 
@@ -23,6 +23,14 @@ class Limit:
     figure: Callable[[], int | list[str]]
     enforced: bool = False
     """Whether ``make lint`` fails above the limit. Switch it on as soon as the limit holds."""
+    ceiling: int | None = None
+    """For a limit that does not hold yet: what the figure has come down to. ``make lint`` fails above it. Lower it with
+    the figure; raise it only for something that is worth it, and say in the commit what that is."""
+
+    @property
+    def bound(self) -> int | None:
+        """What ``make lint`` compares the figure with; None: nothing."""
+        return self.most if self.enforced else self.ceiling
 
 
 def _top_level() -> list[str]:
@@ -53,17 +61,17 @@ _VISITS: dict[str, list[str]] = {}
 LIMITS = [
     Limit("imports that break the layers", 0, lambda: list(map(str, violations(imports()))), enforced=True),
     Limit("internal modules that adapters import", 1, counts.adapter_imports, enforced=True),
-    Limit("modules of the core", 150, lambda: len(counts.modules())),
+    Limit("modules of the core", 150, lambda: len(counts.modules()), ceiling=181),
     Limit("modules at its top level", 3, _top_level, enforced=True),
     Limit("modules in its largest folder", 20, _largest_folder, enforced=True),
-    Limit("lines of the core", 21_500, partial(_lines, CORE)),
+    Limit("lines of the core", 21_500, partial(_lines, CORE), ceiling=27_950),
     Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), enforced=True),
     Limit("isinstance on windows, watches, rules, stores", 8, counts.type_tests, enforced=True),
     Limit("lane drivers", 1, counts.lane_drivers, enforced=True),
     Limit("writers of state", 1, counts.state_writers, enforced=True),
-    Limit("copies of csa–lcs", 3, counts.csa_lcs_copies),
-    Limit("files visited by a quiet row", 5, partial(_visited, "quiet row")),
-    Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row")),
-    Limit("files visited by a batch", 16, partial(_visited, "batch")),
+    Limit("copies of csa–lcs", 3, counts.csa_lcs_copies, enforced=True),
+    Limit("files visited by a quiet row", 5, partial(_visited, "quiet row"), ceiling=6),
+    Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row"), ceiling=17),
+    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=32),
 ]
 """The table. Those that trace a run take some seconds."""
