@@ -72,6 +72,6 @@ LIMITS = [
     Limit("copies of csa–lcs", 3, counts.csa_lcs_copies, enforced=True),
     Limit("files visited by a quiet row", 5, partial(_visited, "quiet row"), ceiling=6),
     Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row"), ceiling=17),
-    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=32),
+    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=30),
 ]
 """The table. Those that trace a run take some seconds."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property
 
 from sash.aggregations.base import Aggregation
 from sash.query import Query
@@ -54,7 +55,7 @@ class Decisions:
     revises: bool
     """Results can be corrected: slices can change after they were used."""
 
-    @property
+    @cached_property
     def buffered(self) -> bool:
         """Tuples wait until they are settled."""
         return self.keeps and not self.in_order

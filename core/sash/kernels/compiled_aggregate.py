@@ -11,7 +11,7 @@ import numpy as np
 from sash.aggregations.base import Full, Functions
 from sash.kernels.disk_cache import digest_of
 from sash.kernels.kinds import DTypes, Kinds, NotCompilable, builtin_kinds, dtypes_of, is_builtin
-from sash.kernels.tiers import MOST_KERNELS, Arguments, Source, is_disabled, kernels_of
+from sash.kernels.tiers import MOST_KERNELS, Source, is_disabled, kernels_of
 
 __all__ = ["Array", "CompiledAggregate", "DTypes"]
 
@@ -67,10 +67,6 @@ class CompiledAggregate(ABC):
     def runs_as_python(self) -> bool:
         """Whether nothing is compiled yet."""
         return all(kernel.compiled is None for kernel in self.kernels.kernels.values())
-
-    def run(self, name: str, rows: int, inputs: Arguments, outputs: Arguments = ()) -> Any:
-        """What a kernel returns, after it has filled the outputs."""
-        return self.kernels.run(name, rows, inputs, outputs)
 
     def _lift_parts(self) -> dict[str, str]:
         """What the text of a `lift` of the values of a row needs."""

@@ -97,7 +97,7 @@ class RangesAggregate(CompiledAggregate):
     def merge(self, a: Partials, b: Partials) -> Partials:
         """a ⊕ b, one by one, a the older."""
         partials = self.empty(len(a[0]))
-        self.run("merge", len(a[0]), (tuple(map(readable, a)), tuple(map(readable, b))), (partials,))
+        self.kernels.run("merge", len(a[0]), (tuple(map(readable, a)), tuple(map(readable, b))), (partials,))
         return partials
 
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
@@ -150,9 +150,9 @@ class RangesAggregate(CompiledAggregate):
         arrays = columns.arrays or (np.zeros(size, self.inputs[0]),)
         arrays = tuple(map(readable, arrays, self.inputs))
         if columns.nulls is None or not self._skips:
-            self.run(name, size, (arrays, places), (partials,))
+            self.kernels.run(name, size, (arrays, places), (partials,))
         else:
-            self.run(f"{name}_nulls", size, (arrays, readable(columns.nulls, np.bool_), places), (partials,))
+            self.kernels.run(f"{name}_nulls", size, (arrays, readable(columns.nulls, np.bool_), places), (partials,))
 
     def _outputs(self, size: int) -> tuple[Partials, Array]:
         return tuple(np.zeros(size, dtype) for dtype in self.result), np.zeros(size, np.bool_)
@@ -160,10 +160,10 @@ class RangesAggregate(CompiledAggregate):
     def _level(self, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array) -> int:
         real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
         if level == SHORT:
-            return int(self.run(f"fold{real}", len(lo), (partials, lo, hi), (out, nulls)))
+            return int(self.kernels.run(f"fold{real}", len(lo), (partials, lo, hi), (out, nulls)))
         lcs, csa = self.empty(1 << level), self.empty(2 << level)
         rows = max(len(lo), len(partials[0]))
-        return int(self.run(f"totals{real}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
+        return int(self.kernels.run(f"totals{real}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
 
     def _as_results(self, out: Partials, nulls: Array) -> tuple[Any, Array | None]:
         aggregation = self.aggregation

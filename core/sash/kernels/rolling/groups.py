@@ -83,9 +83,11 @@ def _as_one(window: CompiledRolling, columns: Arrays, starts: Array, out: Arrays
     results = tuple(np.empty(size, array.dtype) for array in out)
     work = (runner.state, *runner.buffers, results, np.zeros(size * bool(len(nulls)), np.bool_), out, nulls, ends)
     rows, aggregate = len(columns[0]), window.aggregate
-    group, row, done = aggregate.run("groups_as_one", rows, (columns, starts, 0, 0, window.range), (*work, 0))
+    group, row, done = aggregate.kernels.run("groups_as_one", rows, (columns, starts, 0, 0, window.range), (*work, 0))
     if row < rows:  # there is NaN
-        aggregate.nan_safe.run("groups_as_one", rows, (columns, starts, group, row, window.range), (*work, done))
+        aggregate.nan_safe.kernels.run(
+            "groups_as_one", rows, (columns, starts, group, row, window.range), (*work, done)
+        )
 
 
 def _one_by_one(
@@ -94,6 +96,6 @@ def _one_by_one(
     kernel = "groups_by_value" if window.slide == 1 else "groups_by_slice"
     shape, work = (window.range, window.slide, window.early), (*window.runner.buffers, out, nulls, ends)
     rows, aggregate = len(columns[0]), window.aggregate
-    group, done = aggregate.run(kernel, rows, (columns, starts, 0, *shape), (*work, 0))
+    group, done = aggregate.kernels.run(kernel, rows, (columns, starts, 0, *shape), (*work, 0))
     if group < len(starts) - 1:  # it has NaN in it
-        aggregate.nan_safe.run(kernel, rows, (columns, starts, group, *shape), (*work, done))
+        aggregate.nan_safe.kernels.run(kernel, rows, (columns, starts, group, *shape), (*work, done))

@@ -62,10 +62,10 @@ class Runner:
         work = len(stretch[0]) + self.n // 8  # as Python, chunks are copied
         if self.slide == 1:
             outputs = (self.state, *buffers, rows, out, nulls, done)
-            done = aggregate.run("by_value", work, (stretch, self.n, self.early), outputs)
+            done = aggregate.kernels.run("by_value", work, (stretch, self.n, self.early), outputs)
         else:
             shape = (self.n, self.slide, self.m, self.early)
-            done = aggregate.run("by_slice", work, (stretch, *shape), (self.state, *buffers, out, nulls, done))
+            done = aggregate.kernels.run("by_slice", work, (stretch, *shape), (self.state, *buffers, out, nulls, done))
         if self.state[4] < len(stretch[0]):
             self.unsafe = self.chunk  # the kernel stopped at NaN: until the open chunk is closed
         return done
@@ -73,9 +73,9 @@ class Runner:
     def begin_after(self, chunk: Arrays) -> None:
         """Go on behind a whole chunk that another runner runs."""
         chunk = chunk if _are_readable(chunk) else tuple(map(np.array, chunk))
-        spoilt = self.aggregate.run("spoils", self.n, (chunk,))
+        spoilt = self.aggregate.kernels.run("spoils", self.n, (chunk,), ())
         aggregate = self.aggregate.nan_safe if spoilt else self.aggregate
-        aggregate.run("backward", self.n, (chunk, self.n), (self.buffers[0],))
+        aggregate.kernels.run("backward", self.n, (chunk, self.n), (self.buffers[0],))
         self.buffers[3][0][self.n] = chunk[0][-1]
         self.state[:] = (0, 1, 0, 0, 0)
 
