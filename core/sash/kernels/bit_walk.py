@@ -56,10 +56,10 @@ def _previous(words: Array, summary: Array, rank: int) -> Any:
     return (word << 6) + 63 - np.int64(leading_zeros(words[word]))
 
 
-def _walk(rank: Array, order: Array, lo: Array, hi: Array, below: Array, at: Array, above: Array) -> None:
-    """For each range the row that ``below`` others of it precede in order, and the next."""
-    words = np.zeros((rank.shape[0] >> 6) + 1, np.uint64)
-    summary = np.zeros((words.shape[0] >> 6) + 1, np.uint64)
+def _walk(
+    rank: Array, order: Array, lo: Array, hi: Array, below: Array, words: Array, summary: Array, at: Array, above: Array
+) -> None:
+    """For each range the row that ``below`` others of it precede in order, and the next. ``words``: no bit is set."""
     left = right = 0
     pointer, before = -1, 0  # a rank in the set, and how many of the set precede it
     for i in range(lo.shape[0]):

@@ -12,25 +12,28 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numba
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.registry import CPUDispatcher, cpu_target
-from numba.core.typed_passes import NopythonTypeInference
+from numba.core.typed_passes import NativeLowering, NopythonTypeInference
 
 from sash.aggregations.base import Full, Functions
 from sash.kernels.disk_cache import DiskCache
-from sash.kernels.kinds import DTypes, Kind, Kinds, NotCompilable
+from sash.kernels.kinds import DTypes, Kind, Kinds, NotCompilable, is_builtin
 
 __all__ = ["compile_for", "dispatcher", "infer_kinds", "inner", "jitted"]
 
 types: Any = numba.core.types
 
 # NumPy's rules for a division by zero: a kernel is a loop over values that may be anything
-_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy"}
+_OPTIONS = {"nopython": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 # without what makes it callable from Python, which takes as long to compile as a small function itself
-_INNER = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+_INNER = {**_OPTIONS, "no_cpython_wrapper": True}
+_ALLOCATING = {"empty", "zeros", "copy"}
 
 # besides errors of its own, Numba's inference ends in these on code that it does not know
 _ERRORS = (NumbaError, UnsupportedBytecodeError, NotImplementedError, AssertionError, KeyError)
@@ -40,7 +43,7 @@ _compiled: WeakKeyDictionary[Callable[..., Any], Any] = WeakKeyDictionary()
 
 def dispatcher(function: FunctionType, digest: str | None) -> Any:
     """A function that Numba compiles when it is called, and that releases the GIL; kept on disk under the digest."""
-    compiled: Any = CPUDispatcher(function, targetoptions=_OPTIONS)
+    compiled: Any = CPUDispatcher(function, targetoptions=_with_counts(_OPTIONS, function))
     if digest is not None:
         compiled._cache = DiskCache(digest)
     return compiled
@@ -48,7 +51,54 @@ def dispatcher(function: FunctionType, digest: str | None) -> Any:
 
 def inner(function: FunctionType) -> Any:
     """The same for a function that compiled functions call, and nobody else."""
-    return CPUDispatcher(function, targetoptions=_INNER)
+    return CPUDispatcher(function, targetoptions=_with_counts(_INNER, function), pipeline_class=_InnerCompiler)
+
+
+def _with_counts(options: dict[str, Any], function: FunctionType) -> dict[str, Any]:
+    """Count references to arrays only where some are made: counting is a third of the code of a kernel."""
+    return {**options, "_nrt": not _ALLOCATING.isdisjoint(function.__code__.co_names)}
+
+
+class _InnerLibrary(JITCodeLibrary):
+    """Code that is linked into its callers, and optimised and turned into machine code only there."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _InnerLowering(NativeLowering):
+    _name = "inner_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        name = state.func_id.func_qualname
+        state.library = library = _InnerLibrary(state.targetctx.codegen(), name)
+        state.flags.no_compile = True
+        super().run_pass(state)
+        lowered = state.cr
+        # Numba finds the code to link by this object, which nobody calls
+        handle = _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
+        state.targetctx.insert_user_function(handle, lowered.fndesc, [library])
+        state.cr = lowered._replace(cfunc=handle)
+        return True
+
+
+class _InnerCompiler(compiler.CompilerBase):
+    """Numba's compiler as far as code to link."""
+
+    def define_pipelines(self) -> list[Any]:
+        passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        linked = PassManager("inner")
+        for step, why in passes.passes:
+            linked.add_pass(_InnerLowering if step is NativeLowering else step, why)
+        linked.finalize()
+        return [linked]
 
 
 def jitted(function: Callable[..., Any]) -> Any:
@@ -65,7 +115,10 @@ def jitted(function: Callable[..., Any]) -> Any:
             if isinstance(names.get(name), FunctionType):
                 names[name] = jitted(names[name])
         linked = FunctionType(function.__code__, names, function.__name__, function.__defaults__, function.__closure__)
-        known = _compiled[function] = inner(linked)
+        # a user's function may raise, for which Numba needs it loaded
+        pipeline = _InnerCompiler if is_builtin([function]) else compiler.Compiler
+        options = {**_INNER, "_nrt": True}
+        known = _compiled[function] = CPUDispatcher(linked, targetoptions=options, pipeline_class=pipeline)
     return known
 
 

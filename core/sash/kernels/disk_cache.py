@@ -28,7 +28,7 @@ import numpy as np
 
 __all__ = ["DiskCache", "digest_of", "is_on_disk"]
 
-_MAGIC = b"sash kernel 1\n"
+_MAGIC = b"sash kernel 2\n"
 _DIGEST = 32
 
 

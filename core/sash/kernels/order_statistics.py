@@ -139,7 +139,8 @@ def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, 
     order = np.argsort(values)
     rank = np.empty(len(order), np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    walk(rank, order, lo, hi, below, at, above)
+    words = np.zeros((len(rank) >> 6) + 1, np.uint64)
+    walk(rank, order, lo, hi, below, words, np.zeros((len(words) >> 6) + 1, np.uint64), at, above)
     return at, above
 
 
