@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.kernels import compiled_aggregate, disk_cache, tiers
+from sash.kernels import compiled_aggregate, disk_cache, partition, row_passes, tiers
 from sash.kernels.compile import infer_kinds
 from sash.kernels.kinds import NotCompilable, builtin_kinds
 from sash.kernels.ranges.aggregate import ranges_aggregate
@@ -216,3 +216,40 @@ def test_warm_compiles_ahead(tmp_path: Path) -> None:
     assert _run(program, tmp_path) == "Max('x') over float64\nMax('x') over int64\n"
     names = {path.name.partition("-")[2] for path in (tmp_path / "sash").glob("*.kernel")}
     assert {"reduce.kernel", "merge.kernel", "by_value.kernel", "groups_by_slice.kernel"} <= names
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_passes_by_numpy_give_what_their_loops_give(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    keys, size = int(random.integers(1, 9)), int(random.integers(1, 200))
+    codes, times = random.integers(0, keys, size), random.integers(-20, 40, size)
+    edges = np.unique(random.integers(-15, 30, int(random.integers(0, 12))))
+    starts = row_passes.group_starts(codes, keys)
+    values = np.concatenate([np.sort(times[codes == code]) for code in range(keys)])
+    sizes = (size, *[(len(edges) + 1) * keys] * 3)
+    cases: list[tuple[Any, tuple[Any, ...], list[np.ndarray[Any, Any]]]] = [
+        (row_passes._search, (values, starts, random.integers(0, keys, size), times), [np.zeros(size, np.int64)]),
+        (row_passes._group_order, (codes, starts.copy()), [np.zeros(size, np.int64)]),
+        (partition._scatter, (times, codes, starts.copy()), [np.zeros(size, np.int64)]),
+        (row_passes._locate, (edges, times), [np.zeros(size, np.int64)]),
+        (partition._locate_slots, (times, codes, edges, keys), [np.zeros(many, np.int64) for many in sizes]),
+    ]  # fmt: skip
+    for both, inputs, outputs in cases:
+        by_numpy = [array.copy() for array in outputs]
+        both._interpreted(*map(np.copy, inputs), *by_numpy)
+        both._python(*inputs, *outputs)
+        assert [array.tolist() for array in by_numpy] == [array.tolist() for array in outputs], both.__name__
+
+
+def test_a_compiled_function_of_the_user_raises_with_the_values_that_it_saw(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "COMPILE_ROWS", 0)
+
+    def refuse(a: float, b: float) -> float:
+        if b > 5.0:
+            raise ValueError("too large", b)
+        return a + b
+
+    aggregation = sash.aggregation("x", lift=lambda v: v, combine=refuse, lower=lambda p: p, name="refuse")
+    with pytest.raises(ValueError, match="too large") as error:
+        sash.rolling(np.arange(10.0), aggregation, 3)
+    assert error.value.args == ("too large", 7.0)

@@ -1,4 +1,4 @@
-"""Compiled passes over rows and slices: what NumPy cannot do without looking at every row several times.
+"""Passes over rows and slices, compiled where NumPy would have to look at every row several times.
 
 Rows and slices are grouped by key: ``codes`` number the keys, ``begins[c]`` is where the slices of key c begin.
 Times are whole numbers or floats.
@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.inputs import readable
-from sash.kernels.tiers import one_pass
+from sash.kernels.partition import stable_order
+from sash.kernels.tiers import one_pass, one_pass_after
 
 __all__ = [
     "admit_many",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 Array = np.ndarray[Any, Any]
+
+_BLOCK = 1 << 14
 
 
 @one_pass
@@ -91,23 +94,30 @@ def group_starts(codes: Array, groups: int) -> Array:
     return np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
 
 
-@one_pass
 def group_order(codes: Array, starts: Array) -> Array:
     """The rows group by group, as they came within one: counting sort."""
-    places = starts.copy()
-    order = np.empty(codes.shape[0], np.int64)
+    order = np.empty(len(codes), np.int64)
+    _group_order(codes, starts.copy(), order)
+    return order
+
+
+def _group_order_vectorised(codes: Array, places: Array, order: Array) -> None:
+    order[:] = stable_order(codes, len(places))
+
+
+@one_pass_after(_group_order_vectorised)
+def _group_order(codes: Array, places: Array, order: Array) -> None:
     for row in range(codes.shape[0]):
         code = codes[row]
         order[places[code]] = row
         places[code] += 1
-    return order
 
 
-@one_pass
 def _ordered(codes: Array, times: Array) -> bool:
     """Whether rows come key by key, and those of a key by time."""
-    for i in range(1, codes.shape[0]):
-        if codes[i] < codes[i - 1] or (codes[i] == codes[i - 1] and times[i] < times[i - 1]):
+    for begin in range(0, len(codes) - 1, _BLOCK):
+        code, time = codes[begin : begin + _BLOCK + 1], times[begin : begin + _BLOCK + 1]
+        if (code[1:] < code[:-1]).any() or ((time[1:] < time[:-1]) & (code[1:] == code[:-1])).any():
             return False
     return True
 
@@ -125,14 +135,31 @@ def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
     return order if by_time is None else by_time[order]
 
 
-@one_pass
 def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
     """The first slice of a key whose value is not below the wanted one; the end of its slices if there is none.
 
     It is looked for as far behind the one before as that was behind its predecessor: so wanted values at regular
     distances cost O(1) each, others O(log distance).
     """
-    found = np.empty(wanted.shape[0], np.int64)
+    places = np.empty(len(wanted), np.int64)
+    _search(values, begins, codes, wanted, places)
+    return places
+
+
+def _search_vectorised(values: Array, begins: Array, codes: Array, wanted: Array, places: Array) -> None:
+    """Bisection of all at once."""
+    low, high = begins[codes], begins[1:][codes]
+    last = len(values) - 1
+    for _ in range(int((high - low).max(initial=0)).bit_length()):
+        middle = (low + high) >> 1
+        below = (values[np.minimum(middle, last)] < wanted) & (low < high)
+        low = np.where(below, middle + 1, low)
+        high = np.where(below, high, middle)
+    places[:] = low
+
+
+@one_pass_after(_search_vectorised)
+def _search(values: Array, begins: Array, codes: Array, wanted: Array, places: Array) -> None:
     before = stride = 0
     for i in range(wanted.shape[0]):
         code, value = codes[i], wanted[i]
@@ -157,25 +184,32 @@ def search(values: Array, begins: Array, codes: Array, wanted: Array) -> Array:
                 low = middle + 1
             else:
                 high = middle
-        found[i] = low
+        places[i] = low
         stride, before = low - before, low
-    return found
+
+
+def overlaps(code: Array, first: Array, last: Array) -> tuple[Array, Array]:
+    """(whether a slice begins before all that came before it in its key has ended; the latest time before it)."""
+    same = code[1:] == code[:-1]
+    over, before = np.zeros(len(code), np.bool_), last.copy()
+    if not (same & (last[1:] < last[:-1])).any():  # the latest before a slice is its predecessor's
+        before[1:] = np.where(same, last[:-1], last[1:])
+        over[1:] = same & (first[1:] <= last[:-1])
+    else:
+        _overlaps(code, first, last, over, before)
+    return over, before
 
 
 @one_pass
-def overlaps(code: Array, first: Array, last: Array) -> Any:
-    """(whether a slice begins before all that came before it in its key has ended; the latest time before it)."""
-    over = np.zeros(code.shape[0], np.bool_)
-    before = np.empty(code.shape[0], last.dtype)
-    before[0] = latest = last[0]
+def _overlaps(code: Array, first: Array, last: Array, over: Array, before: Array) -> None:
+    latest = last[0]
     for i in range(1, code.shape[0]):
         if code[i] != code[i - 1]:
-            before[i] = latest = last[i]
+            latest = last[i]
         else:
             before[i] = latest
             over[i] = first[i] <= latest
             latest = max(latest, last[i])
-    return over, before
 
 
 def is_sorted(times: Array) -> bool:
@@ -184,20 +218,10 @@ def is_sorted(times: Array) -> bool:
     >>> is_sorted(np.array([1, 2, 2])), is_sorted(np.array([1, 3, 2]))
     (True, False)
     """
-    return bool(_is_sorted(readable(times)))
-
-
-@one_pass
-def _is_sorted(times: Array) -> bool:
-    begin = 0
-    while begin + 1 < times.shape[0]:  # in blocks: a loop that ends early is not vectorised
-        part = times[begin : begin + 1025]
-        down = 0
-        for k in range(1, part.shape[0]):
-            down += part[k] < part[k - 1]
-        if down:
+    for begin in range(0, len(times) - 1, _BLOCK):  # in blocks: most that do not ascend show it early
+        part = times[begin : begin + _BLOCK + 1]
+        if (part[1:] < part[:-1]).any():
             return False
-        begin += 1024
     return True
 
 
@@ -208,23 +232,35 @@ def locate(edges: Array, times: Array) -> Array:
     [0, 1, 0, 2, -1]
     """
     times = readable(times)
-    return _locate(readable(edges, times.dtype), times)
+    places = np.empty(len(times), np.int64)
+    _locate(readable(edges, times.dtype), times, places)
+    return places
 
 
-@one_pass
-def _locate(edges: Array, times: Array) -> Array:
-    places = np.empty(times.shape[0], np.int64)
+def _locate_vectorised(edges: Array, times: Array, places: Array) -> None:
+    places[:] = np.searchsorted(edges, times, side="right") - 1
+
+
+@one_pass_after(_locate_vectorised)
+def _locate(edges: Array, times: Array, places: Array) -> None:
     size = edges.shape[0]
-    at = np.int64(-1)
+    at = -1
     for k in range(times.shape[0]):
         time = times[k]
+        low, high = at, at
         if at + 1 < size and edges[at + 1] <= time:
-            at += 1
-            if at + 1 < size and edges[at + 1] <= time:
-                at = np.searchsorted(edges, time, side="right") - 1
+            low, high = at + 1, size - 1
+            if at + 2 >= size or edges[at + 2] > time:
+                high = low
         elif at >= 0 and edges[at] > time:
-            at -= 1
-            if at >= 0 and edges[at] > time:
-                at = np.searchsorted(edges, time, side="right") - 1
+            low, high = -1, at - 1
+            if at == 0 or edges[at - 1] <= time:
+                low = high
+        while low < high:
+            middle = (low + high + 1) // 2
+            if edges[middle] <= time:
+                low = middle
+            else:
+                high = middle - 1
+        at = low
         places[k] = at
-    return places

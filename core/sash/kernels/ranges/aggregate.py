@@ -18,11 +18,12 @@ from sash.kernels.kinds import Kind, NotCompilable
 from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTER
 from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column, as_dtype, assign, by_level, flat
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
-from sash.kernels.tiers import one_pass
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
+
+_BLOCK = 1 << 14
 
 
 @lru_cache(maxsize=256)
@@ -185,25 +186,21 @@ class RangesAggregate(CompiledAggregate):
         return results
 
 
-@one_pass
 def _only_level(lo: Array, hi: Array) -> int:
     """The level of all ranges, if they come in the order of their first chunks; else -1. The usual case, and fast."""
-    if lo.shape[0] == 0:
+    if not len(lo):
         return -1
-    level = SHORT
-    while hi[0] - lo[0] >= 2 << level:
-        level += 1
-    before = lo[0] >> level
-    for k in range(lo.shape[0]):
-        size = hi[k] - lo[k]
+    level = max(SHORT, int(hi[0] - lo[0]).bit_length() - 1)
+    for begin in range(0, len(lo), _BLOCK):
+        part = slice(begin, begin + _BLOCK + 1)
+        size = hi[part] - lo[part]
         if level == SHORT:
-            if size > 3:
+            if (size > 3).any():
                 return -1
             continue
-        chunk = lo[k] >> level
-        if chunk < before or size >> level != 1:
+        chunk = lo[part] >> level
+        if (size >> level != 1).any() or (chunk[1:] < chunk[:-1]).any():
             return -1
-        before = chunk
     return level
 
 

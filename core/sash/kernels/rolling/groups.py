@@ -9,30 +9,11 @@ import numpy as np
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, readable
 from sash.kernels.rolling.runner import Arrays
 from sash.kernels.rolling.windows import CompiledRolling
-from sash.kernels.row_passes import group_order, group_starts
-from sash.kernels.tiers import one_pass
+from sash.kernels.row_passes import group_order, group_starts, is_sorted
 
 __all__ = ["by_group", "grouped"]
 
 _STRETCH = 1 << 14  # rows whose results stay in the cache until they are chosen from
-
-
-@one_pass
-def _ascending(codes: Array, starts: Array) -> bool:
-    """Fill in where each group begins, and the end; give up if the codes do not ascend."""
-    before = 0
-    for row in range(codes.shape[0]):
-        code = codes[row]
-        if code != before:
-            if code < before or code >= starts.shape[0] - 1:
-                return False
-            while before < code:
-                before += 1
-                starts[before] = row
-    while before + 1 < starts.shape[0]:
-        before += 1
-        starts[before] = codes.shape[0]
-    return True
 
 
 def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
@@ -45,11 +26,9 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
     if not size:
         return None, np.zeros(1, np.int64)
     array = np.ascontiguousarray(array, np.int64)
-    last = int(array[-1])  # the highest, if they ascend
-    if 0 <= last <= _most(size):
-        starts = np.zeros(last + 2, np.int64)
-        if _ascending(array, starts):
-            return None, starts
+    first, last = int(array[0]), int(array[-1])
+    if 0 <= first <= last <= _most(size) and is_sorted(array):
+        return None, np.searchsorted(array, np.arange(last + 2)).astype(np.int64, copy=False)
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"codes must not be negative; row {int(array.argmin())} has {low}")
