@@ -229,9 +229,7 @@ def test_passes_by_numpy_give_what_their_loops_give(seed: int) -> None:
     sizes = (size, *[(len(edges) + 1) * keys] * 3)
     cases: list[tuple[Any, tuple[Any, ...], list[np.ndarray[Any, Any]]]] = [
         (row_passes._search, (values, starts, random.integers(0, keys, size), times), [np.zeros(size, np.int64)]),
-        (row_passes._group_order, (codes, starts.copy()), [np.zeros(size, np.int64)]),
         (partition._scatter, (times, codes, starts.copy()), [np.zeros(size, np.int64)]),
-        (row_passes._locate, (edges, times), [np.zeros(size, np.int64)]),
         (partition._locate_slots, (times, codes, edges, keys), [np.zeros(many, np.int64) for many in sizes]),
     ]  # fmt: skip
     for both, inputs, outputs in cases:

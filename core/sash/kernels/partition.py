@@ -9,7 +9,7 @@ import numpy as np
 from sash.kernels.inputs import readable
 from sash.kernels.tiers import one_pass_after
 
-__all__ = ["ascends_by_group", "locate_slots", "partition", "stable_order"]
+__all__ = ["ascends_by_group", "locate_slots", "partition"]
 
 Array = np.ndarray[Any, Any]
 
@@ -24,7 +24,7 @@ def partition(array: Array, codes: Array, starts: Array) -> Array:
         data, mask = (partition(part, codes, starts) for part in (np.ma.getdata(array), np.ma.getmaskarray(array)))
         return np.ma.MaskedArray(data, mask)
     if array.dtype == object or array.dtype.itemsize not in _AS:
-        return array[stable_order(codes, len(starts))]
+        return array[_stable_order(codes, len(starts))]
     bits = readable(array.view(_AS[array.dtype.itemsize]))
     result = np.empty(len(array), array.dtype)
     _scatter(bits, codes, starts.copy(), result.view(bits.dtype))
@@ -35,13 +35,13 @@ _BLOCK = 1 << 14
 _AS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def stable_order(codes: Array, groups: int) -> Array:
+def _stable_order(codes: Array, groups: int) -> Array:
     """The rows group by group, as they came within one: by NumPy, which counts small codes and sorts others."""
     return np.argsort(codes.astype(np.uint16) if groups <= 1 << 16 else codes, kind="stable")
 
 
 def _scatter_vectorised(array: Array, codes: Array, places: Array, result: Array) -> None:
-    result[:] = array[stable_order(codes, len(places))]
+    result[:] = array[_stable_order(codes, len(places))]
 
 
 @one_pass_after(_scatter_vectorised)

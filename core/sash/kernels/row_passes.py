@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.inputs import readable
-from sash.kernels.partition import stable_order
+from sash.kernels.partition import locate_slots, partition
 from sash.kernels.tiers import one_pass, one_pass_after
 
 __all__ = [
@@ -95,22 +95,8 @@ def group_starts(codes: Array, groups: int) -> Array:
 
 
 def group_order(codes: Array, starts: Array) -> Array:
-    """The rows group by group, as they came within one: counting sort."""
-    order = np.empty(len(codes), np.int64)
-    _group_order(codes, starts.copy(), order)
-    return order
-
-
-def _group_order_vectorised(codes: Array, places: Array, order: Array) -> None:
-    order[:] = stable_order(codes, len(places))
-
-
-@one_pass_after(_group_order_vectorised)
-def _group_order(codes: Array, places: Array, order: Array) -> None:
-    for row in range(codes.shape[0]):
-        code = codes[row]
-        order[places[code]] = row
-        places[code] += 1
+    """The rows group by group, as they came within one."""
+    return partition(np.arange(len(codes)), codes, starts)
 
 
 def _ordered(codes: Array, times: Array) -> bool:
@@ -231,36 +217,4 @@ def locate(edges: Array, times: Array) -> Array:
     >>> locate(np.array([0, 10, 20]), np.array([3, 12, 9, 25, -1])).tolist()
     [0, 1, 0, 2, -1]
     """
-    times = readable(times)
-    places = np.empty(len(times), np.int64)
-    _locate(readable(edges, times.dtype), times, places)
-    return places
-
-
-def _locate_vectorised(edges: Array, times: Array, places: Array) -> None:
-    places[:] = np.searchsorted(edges, times, side="right") - 1
-
-
-@one_pass_after(_locate_vectorised)
-def _locate(edges: Array, times: Array, places: Array) -> None:
-    size = edges.shape[0]
-    at = -1
-    for k in range(times.shape[0]):
-        time = times[k]
-        low, high = at, at
-        if at + 1 < size and edges[at + 1] <= time:
-            low, high = at + 1, size - 1
-            if at + 2 >= size or edges[at + 2] > time:
-                high = low
-        elif at >= 0 and edges[at] > time:
-            low, high = -1, at - 1
-            if at == 0 or edges[at - 1] <= time:
-                low = high
-        while low < high:
-            middle = (low + high + 1) // 2
-            if edges[middle] <= time:
-                low = middle
-            else:
-                high = middle - 1
-        at = low
-        places[k] = at
+    return locate_slots(readable(times), np.zeros(len(times), np.int64), readable(edges, times.dtype), 1)[0] - 1

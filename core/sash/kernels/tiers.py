@@ -59,20 +59,16 @@ class Kernel:
     """One function in both tiers; ``compiled`` is None until its rows are worth it."""
 
     def __init__(
-        self,
-        python: FunctionType,
-        what: str,
-        digest: str | None,
-        link: Callable[[], Any],
-        at_once: bool = False,
-        patience: int = 1,
+        self, python: FunctionType, what: str, digest: str | None, link: Callable[[], Any], at_once: bool = False
     ) -> None:
         self.python = python
         self.compiled: Any = None
         self.seconds = 0.0
         """What compiling took, or loading what was compiled before."""
         self._what, self._digest, self._link = what, digest, link
-        self._rows, self._at_once, self._patience = 0, at_once, patience
+        self._rows, self._at_once = 0, at_once
+        self.patience = 1
+        """How many times as many rows as others it must see."""
         self._refused = False
         self._lock = threading.Lock()
 
@@ -81,7 +77,7 @@ class Kernel:
         self._rows += rows
         if self._refused or is_disabled():
             return False
-        enough = self._rows >= COMPILE_ROWS * self._patience
+        enough = self._rows >= COMPILE_ROWS * self.patience
         return self._at_once or enough or (self._rows >= LOAD_ROWS and self.on_disk)
 
     def due(self, rows: int, arguments: Arguments) -> Any:
@@ -284,7 +280,8 @@ class _Pass:
     def _kernel(self, form: Any) -> Kernel:
         name = self._python.__name__
         digest = f"{digest_of(self._python, str(form))}-{name}"
-        kernel = Kernel(self._python, f"{name} over rows", digest, lambda: self._link(digest), patience=self._patience)
+        kernel = Kernel(self._python, f"{name} over rows", digest, lambda: self._link(digest))
+        kernel.patience = self._patience
         return self._kernels.setdefault(form, kernel)
 
     def _link(self, digest: str) -> Any:
@@ -298,13 +295,9 @@ def one_pass(function: _Function) -> _Function:
     return cast(_Function, _Pass(cast(FunctionType, function)))
 
 
-def one_pass_after(vectorised: Callable[..., Any]) -> Callable[[_Function], _Function]:
+def one_pass_after(vectorised: Callable[..., Any]) -> Callable[[Callable[..., Any]], _Pass]:
     """The same with ``vectorised``, which does the same by NumPy, as the first tier."""
-
-    def with_both(function: _Function) -> _Function:
-        return cast(_Function, _Pass(cast(FunctionType, function), vectorised))
-
-    return with_both
+    return lambda function: _Pass(cast(FunctionType, function), vectorised)
 
 
 def _length(argument: Any) -> int:

@@ -23,8 +23,6 @@ from sash.values.columns import PartialColumn, unpack
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
 
-_BLOCK = 1 << 14
-
 
 @lru_cache(maxsize=256)
 def ranges_aggregate(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> RangesAggregate:
@@ -111,8 +109,7 @@ class RangesAggregate(CompiledAggregate):
         lo, hi = readable(lo, np.int64), readable(hi, np.int64)
         out, nulls = self._outputs(len(lo))
         merges = 0
-        only = _only_level(lo, hi)
-        for level, which in by_level(lo, hi) if only < 0 else [(only, None)]:
+        for level, which in by_level(lo, hi):
             if which is None:
                 merges += self._level(partials, lo, hi, level, out, nulls)
                 continue
@@ -184,24 +181,6 @@ class RangesAggregate(CompiledAggregate):
         for i, (row, null) in enumerate(zip(rows, nulls, strict=True)):
             results[i] = self.aggregation.empty if null else row
         return results
-
-
-def _only_level(lo: Array, hi: Array) -> int:
-    """The level of all ranges, if they come in the order of their first chunks; else -1. The usual case, and fast."""
-    if not len(lo):
-        return -1
-    level = max(SHORT, int(hi[0] - lo[0]).bit_length() - 1)
-    for begin in range(0, len(lo), _BLOCK):
-        part = slice(begin, begin + _BLOCK + 1)
-        size = hi[part] - lo[part]
-        if level == SHORT:
-            if (size > 3).any():
-                return -1
-            continue
-        chunk = lo[part] >> level
-        if (size >> level != 1).any() or (chunk[1:] < chunk[:-1]).any():
-            return -1
-    return level
 
 
 def _widest(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -148,10 +148,12 @@ def by_level(lo: Array, hi: Array) -> Iterator[tuple[int, Array | None]]:
     """
     if not len(lo):
         return
-    levels = np.maximum(np.frexp(hi - lo)[1] - 1, SHORT)
-    if levels.min() == levels.max():
-        yield int(levels[0]), _by_chunk(lo, int(levels[0]))
+    sizes = hi - lo
+    level = max(SHORT, int(sizes[0]).bit_length() - 1)
+    if ((sizes <= 3) if level == SHORT else (sizes >> level == 1)).all():  # the usual case, and fast
+        yield level, _by_chunk(lo, level)
         return
+    levels = np.maximum(np.frexp(sizes)[1] - 1, SHORT)
     order = np.argsort(levels.astype(np.uint8), kind="stable")
     ends = np.cumsum(np.bincount(levels)).tolist()
     for level, (begin, end) in enumerate(zip([0, *ends], ends, strict=False)):
