@@ -251,3 +251,30 @@ def test_a_compiled_function_of_the_user_raises_with_the_values_that_it_saw(monk
     with pytest.raises(ValueError, match="too large") as error:
         sash.rolling(np.arange(10.0), aggregation, 3)
     assert error.value.args == ("too large", 7.0)
+
+
+def _fresh_query() -> sash.Query:
+    own = sash.aggregation("x", lift=lambda v: v, combine=lambda a, b: a + b, lower=lambda p: p * 0.5, name="own")
+    return sash.Query(sash.sliding(4), {"own": own})
+
+
+def test_queries_with_fresh_functions_share_their_kernels(monkeypatch: pytest.MonkeyPatch, forgotten: Any) -> None:
+    from numba.core import event
+
+    monkeypatch.setattr(tiers, "COMPILE_ROWS", 0)
+    data = {"x": np.arange(50.0)}
+    expected = sash.run(_fresh_query(), data)["own"]
+    sizes = len(tiers._kernels), len(compiled_aggregate._inferred)
+    with event.install_recorder("numba:compile") as recorder:
+        for _ in range(200):
+            assert np.array_equal(sash.run(_fresh_query(), data)["own"], expected)
+    assert not recorder.buffer
+    assert (len(tiers._kernels), len(compiled_aggregate._inferred)) == sizes
+    assert ranges_aggregate.cache_info().currsize <= 256
+
+
+def test_explain_says_that_kernels_run_as_python_so_far(monkeypatch: pytest.MonkeyPatch, forgotten: Any) -> None:
+    monkeypatch.setattr(tiers, "COMPILE_ROWS", 200_000)
+    op = sash.Operator(sash.Query(sash.sliding(4), {"max": sash.Max("x")}))
+    op.process_batch({"x": np.arange(50.0)})
+    assert "compiled   max: yes, once 200,000 rows have come; kernels run as Python so far" in op.explain()

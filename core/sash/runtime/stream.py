@@ -12,6 +12,7 @@ from sash.engine.planner import plan
 from sash.engine.results import AnyOutcome, Outcome
 from sash.frames import Frame, columns_of, factorize
 from sash.frames.key_table import KeyTable
+from sash.kernels import tiers
 from sash.query import Query
 from sash.query.lanes import OwnWatermark, check_own_watermark
 from sash.runtime.driver import Driver, DriverMark
@@ -187,6 +188,8 @@ class Stream:
             lines.append(f"keys       {how}")
         for name, form in self._driver.compiled():
             how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
+            if form.compiled and not form.seconds:
+                how = f"yes, once {tiers.COMPILE_ROWS:,} rows have come; kernels run as Python so far"
             lines.append(f"compiled   {name}: {how}")
         return "\n".join(lines)
 

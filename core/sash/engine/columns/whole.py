@@ -29,6 +29,7 @@ from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.moment import Array, constant
 from sash.engine.results import Outcome
 from sash.frames import Frame
+from sash.kernels import tiers
 from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
@@ -81,7 +82,9 @@ def _run_rolling(
     if rows.times is not None and not ascends_by_group(rows.times, starts):
         return None
     windows_by_key = _completed(counts, range_, slide, partial)
-    tasks = [(name, lo, hi) for lo, hi in _shares(starts) for name in engine.query.aggregates]
+    cores = available_cores()
+    cores = cores if len(codes) >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
+    tasks = [(name, lo, hi) for lo, hi in _shares(starts, cores) for name in engine.query.aggregates]
 
     def compute(task: tuple[str, int, int]) -> Any:
         name, lo, hi = task
@@ -95,7 +98,7 @@ def _run_rolling(
         return by_group(window, batch, starts[lo : hi + 1] - starts[lo], int(windows_by_key[lo:hi].sum()))[1]
 
     try:
-        results = _map(compute, tasks, available_cores())
+        results = _map(compute, tasks, cores)
     except NotCompilable:
         return None
     parts: dict[str, list[Any]] = {name: [] for name in engine.query.aggregates}
@@ -123,9 +126,9 @@ def _completed(counts: Array, range_: int, slide: int, partial: bool) -> Array:
     return np.maximum((counts - first) // slide + 1, 0)
 
 
-def _shares(starts: Array) -> list[tuple[int, int]]:
+def _shares(starts: Array, cores: int) -> list[tuple[int, int]]:
     """The keys in shares of about as many rows, one a core."""
-    cores, keys = available_cores(), len(starts) - 1
+    keys = len(starts) - 1
     cuts = np.searchsorted(starts, np.arange(1, cores) * starts[-1] // cores).tolist()
     bounds = sorted({0, *(min(cut, keys) for cut in cuts), keys})
     return list(pairwise(bounds))
@@ -153,7 +156,8 @@ def _run_blocks(whole: ColumnEngine, codes: Array, times: Array | None, columns:
         return outcome
 
     head = run_block(blocks[0])  # which compiles what the others run, and warns
-    threads = available_cores() if all(form.compiled for form in whole.forms.values()) else 1
+    compiled = all(form.compiled and form.seconds for form in whole.forms.values())
+    threads = available_cores() if compiled else 1
     return _concatenate([head, *_map(run_block, blocks[1:], threads)])
 
 
