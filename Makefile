@@ -30,7 +30,7 @@ test-tools: venv
 
 test: test-tools ## run all tests, those on real local engines included
 	@echo 'The tests of the core, of embedded Spark and Flink, and of the documentation, with a sample of the random examples.'
-	@echo 'That takes about 25 minutes on 2 cores. make test-quick: the core only. make test-all: all examples.'
+	@echo 'That takes about 20 minutes on 2 cores. make test-quick: the core only. make test-all: all examples.'
 	@$(python) $(pytest_parallel) $(ARGS)
 
 test-all: test-tools ## run all tests with all random examples and all variants

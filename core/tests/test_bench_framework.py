@@ -85,11 +85,7 @@ def test_nothing_is_measured_where_contenders_disagree() -> None:
     assert not measured
 
 
-NOT_RUN_YET = {"local"} - {path.stem for path in results_folder().glob("*.csv")}
-KEPT = [name for name in benchmarks.NAMES if name not in NOT_RUN_YET]
-
-
-@pytest.mark.parametrize("name", KEPT)
+@pytest.mark.parametrize("name", benchmarks.NAMES)
 def test_kept_results_make_tables(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     benchmark = benchmarks.find(name)
     found, facts = read_rows(results_folder() / f"{name}.csv")
