@@ -124,3 +124,38 @@ def test_a_keyed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["q"].tolist() == [
         np.quantile(values[keys == key][i : i + 3], 0.9) for key in range(3) for i in range(8)
     ]
+
+
+def test_none_is_null_among_objects() -> None:
+    values = np.array(["b", None, "a", "c"], object)
+    lower = sash.Median(interpolation="lower")
+    assert listed(sash.rolling(values, lower, 2)) == ["b", "a", "a"]
+    assert listed(sash.rolling(np.array([None, None, 1], object), sash.Median(), 2)) == [None, 1.0]
+
+
+def test_text_arrays_are_refused_or_ordered_as_their_values_are() -> None:
+    texts = np.array(["b", "a", "c"])
+    with pytest.raises(TypeError, match="linear interpolation needs numbers"):
+        sash.rolling(texts, sash.Median(), 2)
+    assert listed(sash.rolling(texts, sash.Median(interpolation="higher"), 2)) == ["b", "c"]
+
+
+@pytest.mark.parametrize("later", [np.array(["x"]), np.array([1]), np.array([True])], ids=["text", "int", "bool"])
+def test_a_batch_of_another_type_is_refused_and_changes_nothing(later: Array) -> None:
+    window = sash.Rolling(sash.Median(), 3)
+    assert listed(window.push(np.array([1.0, 2.0]))) == []
+    with pytest.raises(TypeError, match="were of type float64 in earlier batches"):
+        window.push(later)
+    assert listed(window.push(np.array([9.0]))) == [2.0]
+
+
+@pytest.mark.parametrize("out", [np.zeros(9), np.zeros(4, np.int64)], ids=["shape", "type"])
+def test_an_unfit_out_is_refused(out: Array) -> None:
+    with pytest.raises(TypeError, match=r"out must be of the type float64 and the shape \(4,\)"):
+        sash.rolling(np.arange(5.0), sash.Median(), 2, out=out)
+
+
+def test_out_is_filled() -> None:
+    out = np.zeros(4)
+    assert sash.rolling(np.arange(5.0), sash.Median(), 2, out=out) is out
+    assert out.tolist() == [0.5, 1.5, 2.5, 3.5]

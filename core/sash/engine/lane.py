@@ -52,7 +52,7 @@ class Lane(Protocol):
         """The latest time of each key; None: it has none."""
 
     def keep(self, which: Array) -> None:
-        """Forget the keys where ``which`` is False; the others are numbered anew."""
+        """Forget the keys where ``which`` is False; the others are renumbered."""
 
     def mark(self) -> Any:
         """Begin a call. O(1)."""

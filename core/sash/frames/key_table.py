@@ -184,7 +184,7 @@ def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array
 
 
 def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
-    """Codes below ``size`` numbered anew in the order of appearance, and the row in which each appears first."""
+    """Renumber codes below ``size`` in the order of appearance; the codes, and the row where each appears first."""
     distinct = np.count_nonzero(np.bincount(codes, minlength=size))
     first = np.full(size, -1, np.int64)
     upto = 16 * distinct + 1024  # keys mostly appear early

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.quantiles import Quantile, between
-from sash.kernels.inputs import Array, InputColumns
+from sash.kernels.inputs import Array, InputColumns, output_arrays
 from sash.kernels.tiers import is_disabled
-from sash.values.arrays import results_of, with_nulls
+from sash.values.arrays import data_of, mask_of, objects, results_of, with_nulls
 
 __all__ = ["RankedRolling", "quantiles_of_ranges"]
 
@@ -156,7 +156,11 @@ class RankedRolling:
 
     def plan(self) -> list[str]:
         """How it is run, and why."""
-        return ["algorithm  by ranks: one sort of the rows, then O(1) for each that enters or leaves", "compiled   yes"]
+        compiled = "no: NUMBA_DISABLE_JIT is set" if is_disabled() else f"yes, from {FEW} windows a batch on"
+        return [
+            "algorithm  by ranks: one sort of the rows, then O(1) for each that enters or leaves",
+            f"compiled   {compiled}",
+        ]
 
     def feed(self, batch: InputColumns, windows: int, out: Any = None) -> Any:
         """Run a batch that completes so many windows, or leave everything as it was."""
@@ -166,8 +170,9 @@ class RankedRolling:
         starts = np.maximum(ends - self.range, -before)
         result = self._results(values, nulls, starts, ends)
         if out is not None:
-            out[:] = result
-            result = out
+            (filled,) = output_arrays(out, [result.dtype], windows, None, False)
+            filled[:] = data_of(result)
+            result = with_nulls(out, mask_of(result))
         tail = slice(max(0, len(values) - self.range + 1), None)
         self._kept = InputColumns((values[tail].copy(),), None if nulls is None else nulls[tail].copy(), None)
         self._rows, self._done = self._rows + len(batch.arrays[0]), self._done + windows
@@ -196,12 +201,17 @@ def _joined(kept: InputColumns | None, batch: InputColumns) -> tuple[Array, Arra
         values = values.astype(np.float64, copy=False)
     elif values.dtype.kind in "iu" and values.dtype != np.uint64:
         values = values.astype(np.int64, copy=False)
+    elif values.dtype.kind not in "bu":
+        values = objects(values.tolist())
+        missing = np.array([value is None for value in values], np.bool_)
+        nulls = missing if nulls is None else nulls | missing
     if kept is None:
         return values, nulls
-    size = len(kept.arrays[0]), len(values)
-    values = np.concatenate([kept.arrays[0], values])
-    if kept.nulls is None and nulls is None:
-        return values, None
-    parts = (kept.nulls, nulls)
-    filled = [np.zeros(many, np.bool_) if part is None else part for many, part in zip(size, parts, strict=True)]
-    return values, np.concatenate(filled)
+    (before,) = kept.arrays
+    if before.dtype != values.dtype:
+        raise TypeError(
+            f"the columns were of type {before.dtype} in earlier batches and are of type {values.dtype} in this one"
+        )
+    pairs = ((before, kept.nulls), (values, nulls))
+    masks = [np.zeros(len(part), np.bool_) if mask is None else mask for part, mask in pairs]
+    return np.concatenate([before, values]), None if kept.nulls is None and nulls is None else np.concatenate(masks)

@@ -45,7 +45,14 @@ Array = np.ndarray[Any, Any]
 Arguments = tuple[Any, ...]
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-COMPILE_ROWS = int(os.environ.get("SASH_COMPILE_ROWS", "200000"))
+
+def _rows_from(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"the environment variable SASH_COMPILE_ROWS must be a number of rows; got {text!r}")
+    return int(text)
+
+
+COMPILE_ROWS = _rows_from(os.environ.get("SASH_COMPILE_ROWS", "200000"))
 """Rows after which a kernel is compiled: to run these as Python takes about as long as to compile it."""
 LOAD_ROWS = 20_000
 """Rows after which a kernel that is on disk is loaded."""
@@ -116,9 +123,9 @@ class Source(NamedTuple):
     """Those that it calls, by name."""
     text: str
     signature: str = ""
-    """What tells apart kernels of one text, such as the types of arguments."""
+    """Distinguishes kernels of one text, such as by the types of arguments."""
     what: str = ""
-    """What users are told when it is compiled."""
+    """The name shown to users when it is compiled."""
     at_once: bool = False
     """Whether Python's numbers would not do, so that it is compiled whatever the rows."""
     shortcuts: Mapping[str, str] = {}

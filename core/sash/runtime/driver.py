@@ -202,7 +202,7 @@ class Driver:
         return silent
 
     def keep(self, which: Array) -> None:
-        """Forget the keys where ``which`` is False; the others are numbered anew."""
+        """Forget the keys where ``which`` is False; the others are renumbered."""
         for lane in self.lanes:
             lane.running.keep(which)
 

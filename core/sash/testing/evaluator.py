@@ -1,4 +1,4 @@
-"""The results of a stream by brute force: after each event, all windows are computed anew from all tuples so far.
+"""The results of a stream by brute force: after each event, all windows are recomputed from all tuples so far.
 
 Windows that are complete now and were not before are emitted: the watermark has reached them, or a late tuple has
 changed them. The evaluator is the oracle of the engines and shares no code with them.

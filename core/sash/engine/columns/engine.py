@@ -197,7 +197,7 @@ class ColumnEngine:
         return [None if time == low else time for time in self._state.keys.newest.tolist()]
 
     def keep(self, which: Array) -> None:
-        """Forget the keys where ``which`` is False; the others are numbered anew."""
+        """Forget the keys where ``which`` is False; the others are renumbered."""
         state, which = self._state, which[: self.keys]
         number = np.cumsum(which) - 1
         table, pending = state.table.take(which[state.table.code]), state.pending.take(which[state.pending.codes])

@@ -110,7 +110,7 @@ def _longer(array: Array | None, size: int, filling: Any) -> Array | None:
 class Pending:
     """Rows in the order of arrival: those of a batch, or those that wait.
 
-    ``tied`` tells the rows at whose time the watermark had arrived before them; None: it does not matter. What they
+    ``tied`` marks rows whose time the watermark had reached before they came; None: it does not matter. What they
     bring comes after all else that became complete at that time.
     """
 

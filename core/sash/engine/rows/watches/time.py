@@ -80,7 +80,7 @@ class TimeWatch(Watch):
 
 
 class LastWatch(TimeWatch):
-    """The last N tuples every T: ticks are edges on time, the begin is a position."""
+    """The last N tuples every T: ticks are edges on time, the start is a position."""
 
     def resume(self, after: Any, settled: int) -> None:
         self.last: Last = self.window
