@@ -273,6 +273,37 @@ def test_queries_with_fresh_functions_share_their_kernels(monkeypatch: pytest.Mo
     assert ranges_aggregate.cache_info().currsize <= 256
 
 
+LEAK = """
+import gc, numpy as np, sash
+from pathlib import Path
+
+def run_fresh():
+    own = sash.aggregation("x", lift=lambda v: v, combine=lambda a, b: a + b, lower=lambda p: p * 0.5, name="own")
+    op = sash.Operator(sash.Query(sash.sliding(4), {"own": own}))
+    op.process_batch({"x": np.arange(50.0)})
+    op.process({"x": 1.0})
+
+def resident():
+    gc.collect()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+for _ in range(50):
+    run_fresh()
+before = resident()
+for _ in range(200):
+    run_fresh()
+print(resident() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize("compile_rows", ["0", "200000"])
+def test_queries_with_fresh_functions_do_not_leak(compile_rows: str, tmp_path: Path) -> None:
+    kilobytes = int(_run(LEAK, tmp_path, SASH_COMPILE_ROWS=compile_rows))
+    assert kilobytes < 20_000  # 0.1 kept 14 MB of each
+
+
 def test_explain_says_that_kernels_run_as_python_so_far(monkeypatch: pytest.MonkeyPatch, forgotten: Any) -> None:
     monkeypatch.setattr(tiers, "COMPILE_ROWS", 200_000)
     op = sash.Operator(sash.Query(sash.sliding(4), {"max": sash.Max("x")}))
