@@ -19,6 +19,8 @@ import sash
 from catalogue import CASES, Case
 from sash.aggregators import PBA, SBA
 from sash.aggregators import pba as pool
+from sash.aggregators.pba import WAITING
+from sash.aggregators.sba import Chunk
 from sash.testing import Counted, count_windows, naive
 
 
@@ -207,9 +209,15 @@ class TestSecondThread:
 
 
 class TestChoice:
-    def test_small_chunks_are_not_worth_a_task(self) -> None:
-        window = PBA(_releasing(), 100)
-        assert (not window.parallel and "a chunk of 51" in window.reason) or pool.available_cores() == 1
+    def test_small_chunks_are_not_worth_a_task(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+        monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 49_000)
+        window = PBA(_releasing(), 100)  # a merge of the user's is taken to cost 1 µs
+        assert not window.parallel
+        assert window.reason == (
+            "a chunk of 51 slices saves 49 µs of merges (1 µs each, assumed), and to hand it over takes 49 µs"
+        )
+        assert PBA(_releasing(), 102).parallel
 
     def test_a_combine_that_holds_the_gil_gains_nothing(self) -> None:
         window = PBA(sash.Max(), 100_000)
@@ -219,7 +227,7 @@ class TestChoice:
     def test_a_combine_that_releases_it_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
         window = PBA(_releasing(), 100_000)
-        assert window.parallel and window.reason == "2 cores, chunks of 50001 slices"
+        assert window.parallel and window.reason.startswith("2 cores; a chunk of 50001 slices saves 49999 µs")
 
     def test_one_core(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 1)
@@ -252,6 +260,61 @@ class TestChoice:
     def test_what_is_asked_for_is_done(self) -> None:
         assert PBA(sash.Max(), 10, parallel=True).parallel
         assert not PBA(_releasing(), 100_000, parallel=False).parallel
+
+
+class Stepwise(Executor):
+    """A second thread in step with the first: it makes one merge of an ``lcs`` with each tuple that the first takes.
+
+    When the first thread waits for a chunk, the second one makes all the merges that are left.
+    """
+
+    def __init__(self) -> None:
+        self.chunks: list[Chunk] = []
+
+    def submit(self, complete: Any, /, *args: Any, **kwargs: Any) -> Any:
+        chunk: Chunk = complete.__self__
+        if chunk.done > 1:
+            self.chunks.append(chunk)
+        return _Task()
+
+    def step(self, chunks: list[Chunk]) -> None:
+        """Make one merge of each of these, which were there when a tuple came; others begin with the next one."""
+        self.chunks = [chunk for chunk in self.chunks if chunk not in chunks or chunk.step()]
+
+
+class _Task:
+    """A task that has begun and so is not cancelled."""
+
+    def cancel(self) -> bool:
+        return False
+
+    def exception(self) -> None:
+        return None
+
+
+@settings(max_examples=100, deadline=None)
+@given(r=st.integers(4, 120), s=st.integers(1, 9))
+def test_the_waits_that_are_counted_are_those_of_theorem_1(r: int, s: int) -> None:
+    r = max(r, s)
+    n, best = r // s, sash.optimal_chunk(r, s)
+    values = [str(value) for value in range(4 * r)]
+    expected = [naive(sash.Concat(), window) for window in count_windows(values, r, s)]
+
+    def waits(chunk: int) -> int:
+        steps, before = Stepwise(), WAITING.times
+        window = PBA(sash.Concat(), r, s, chunk, parallel=True, pool=steps)
+        results = []
+        for value in values:
+            begun = list(steps.chunks)
+            if window.insert(value):
+                results.append(window.query())
+            steps.step(begun)
+        assert results == expected
+        return WAITING.times - before
+
+    assert waits(best) == 0
+    if best < n:
+        assert waits(best + 1) > 0
 
 
 def _releasing() -> sash.Aggregation:

@@ -78,6 +78,57 @@ def _chunk_time(r: Fraction, s: Fraction, t: Fraction) -> int:
     return optimal_chunk_time(int(r * scale), int(s * scale), int(t * scale))
 
 
+@settings(deadline=None, max_examples=300)
+@given(data=st.data(), s=st.integers(1, 12), r=st.integers(1, 200))
+def test_theorem_1_holds_however_tuples_arrive(data: st.DataObject, s: int, r: int) -> None:
+    """Each tuple takes the main thread one merge, and comes when it does: gaps only give the other thread more time."""
+    r = max(r, s)
+    n, m = divmod(r, s)
+    best = optimal_chunk(r, s)
+    gaps = data.draw(st.lists(st.integers(0, 9), max_size=40), label="idle merges before a tuple")
+
+    def waits_with(b: int, gaps: list[int]) -> bool:
+        done, at = [], 0
+        for i in range((2 * b + n + 2) * s + m):
+            at += 1 + (gaps[i % len(gaps)] if gaps else 0)
+            done.append(at)
+        boundary = done[2 * b * s - 1]
+        # the tuple that completes the window of slice b + j is still to be merged when lcs[j] is needed
+        return any(done[(b + j) * s + r - 1] - 1 < boundary + b - 1 - j for j in range(1, b))
+
+    assert not waits_with(best, [])
+    assert not waits_with(best, gaps)
+    assert best == n or waits_with(best + 1, [])
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    s=st.fractions(Fraction(1, 10), 20, max_denominator=10),
+    n=st.integers(1, 60),
+    rest=st.fractions(0, Fraction(99, 100), max_denominator=100),
+    t=st.fractions(0, 30, max_denominator=10),
+    delays=st.lists(st.fractions(0, 30, max_denominator=10), min_size=1, max_size=20),
+)
+def test_theorem_2_holds_however_slices_are_delayed(
+    s: Fraction, n: int, rest: Fraction, t: Fraction, delays: list[Fraction]
+) -> None:
+    """A slice takes s to arrive, more if tuples are delayed, and t to be merged."""
+    m = rest * s
+    best = _chunk_time(n * s + m, s, t)
+
+    def waits_with(b: int, delays: list[Fraction]) -> bool:
+        ends, at = [Fraction(0)], Fraction(0)
+        for i in range(2 * b + n):
+            at += s + t + delays[i % len(delays)]
+            ends.append(at)  # of slice i, merged
+        boundary, begun = ends[b], m + t if m else Fraction(0)
+        return any(ends[j + n] + begun < boundary + (b - j) * t for j in range(1, b))
+
+    assert not waits_with(best, [Fraction(0)])
+    assert not waits_with(best, delays)
+    assert best == n or waits_with(best + 1, [Fraction(0)])
+
+
 def test_theorem_2_takes_durations_and_numbers() -> None:
     assert optimal_chunk_time("1h", "10ms", "100ns") == optimal_chunk_time(36 * 10**11, 10**7, 100)
     assert optimal_chunk_time(timedelta(hours=1), "10ms", "100ns") == optimal_chunk_time("1h", "10ms", "100ns")

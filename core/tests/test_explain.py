@@ -45,27 +45,86 @@ def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
 
 
-@pytest.mark.parametrize(
-    "windows",
-    [sash.sliding(700), {"long": sash.sliding(700), "short": sash.sliding(300)}],
-    ids=["one", "several"],
-)
-def test_the_chunks_are_those_that_are_used(windows: Any, two_cores: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths = set()
+NATIVE = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
+
+
+def lengths_used(query: sash.Query, monkeypatch: pytest.MonkeyPatch, rows: int) -> set[int]:
+    """The lengths of the chunks that second threads are given, once windows are full."""
+    lengths: list[int] = []
 
     class Counted(SharedChunk):
         def __init__(self, combine: Any, saa: list[Any], whole: Any, pool: Any) -> None:
-            lengths.add(len(saa))
+            lengths.append(len(saa))
             super().__init__(combine, saa, whole, pool)
 
     monkeypatch.setattr("sash.engine.rows.aggregate_store.SharedChunk", Counted)
-    native = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
-    query = ask(windows, aggregates={"peak": native})
     op = sash.Operator(query)
-    for x in range(3000):
-        op.process({"x": x})
-    assert chunk_lengths(sash.explain(query)) == lengths
-    assert "second thread" in sash.explain(query)
+    for x in range(rows):
+        if x == rows // 2:
+            lengths.clear()
+        op.process({"x": x, "ts": x})
+    return set(lengths)
+
+
+MILLISECONDS = {"time": "ts", "time_unit": "ms"}
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        (ask(sash.sliding(700)), {sash.optimal_chunk(700)}),
+        (ask(sash.sliding(900, 3)), {sash.optimal_chunk(900, 3)}),
+        (ask({"long": sash.sliding(700), "short": sash.sliding(300)}), {256, 128}),
+        (ask(sash.sliding("700ms", "1ms"), combine_time="1us", **MILLISECONDS), {700}),
+        (
+            ask(sash.sliding("700ms", "1ms"), combine_time="100us", **MILLISECONDS),
+            {sash.optimal_chunk_time("700ms", "1ms", "100us")},
+        ),
+        (ask(sash.sliding("700ms", "1ms"), combine_time="10s", **MILLISECONDS), {351}),
+        (ask(sash.sliding(700, on="ts")), {sash.optimal_chunk(700)}),
+    ],
+    ids=["count", "slide", "several", "quick merges", "slower merges", "slow merges", "measure"],
+)
+def test_the_chunks_are_those_that_are_used(
+    query: sash.Query, expected: set[int], two_cores: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = query.using(aggregates={"peak": NATIVE})
+    shown = sash.explain(query)
+    assert chunk_lengths(shown) == expected
+    assert lengths_used(query, monkeypatch, 6000) == expected
+    assert "second thread helps" in shown
+
+
+def test_chunks_of_windows_that_are_cut_where_they_end(two_cores: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = ask(sash.sliding(901, 3), aggregates={"peak": NATIVE})
+    best = sash.optimal_chunk(901, 3)
+    assert chunk_lengths(sash.explain(query)) == {best}
+    assert lengths_used(query, monkeypatch, 9000) == {best}
+    one_thread = ask(sash.sliding(901, 3), algorithm="sba")
+    assert chunk_lengths(sash.explain(one_thread)) == {256}  # of 601 slices
+
+
+def test_the_numbers_of_the_theorems_are_shown() -> None:
+    hour = sash.Query(sash.sliding("1h", "1s"), {"m": sash.Max("x")}, time="ts")
+    assert "Theorem 1 with n = 1024, m = 0, s = 10: b* = 931" in sash.explain(ask(sash.sliding(10240, 10)))
+    given = sash.explain(hour.using(combine_time="2us"))
+    assert "Theorem 2 with n = 3600, m = 0s, s = 1s, T = 2us (given): b* = 3600" in given
+    assert re.search(r"T = \w+ \(measured\): b\* = 3600", sash.explain(hour))
+    own = sash.aggregation("x", lift=float, combine=max)
+    assert "T = 1us (assumed)" in sash.explain(hour.using(aggregates={"m": own}))
+    slow = sash.explain(hour.using(windows=sash.sliding("1h 1s", "2s"), combine_time="1h"))
+    assert "Theorem 2 with n = 1800, m = 1s, s = 2s, T = 1h (given): b* = 901" in slow
+
+
+def test_costs_decide_on_a_second_thread(two_cores: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 50_000)
+    query = ask(sash.sliding(100), aggregates={"peak": NATIVE})  # b* = 51, so 49 merges
+    assert plan(query.using(combine_time="1020ns")).lanes[0].algorithm == "SBA"
+    assert plan(query.using(combine_time="1021ns")).lanes[0].algorithm == "PBA"
+    for parallel, algorithm in ((True, "PBA"), (False, "SBA")):
+        (lane,) = plan(query, parallel=parallel).lanes
+        assert (lane.algorithm, lane.parallel, lane.reason) == (algorithm, parallel, Reason.THREADS_ASKED)
+        assert f"{algorithm}: as asked for" in sash.explain(query, parallel=parallel)
 
 
 def test_chunks_of_one_thread() -> None:
@@ -75,9 +134,8 @@ def test_chunks_of_one_thread() -> None:
 
 
 def test_a_plan_is_facts(two_cores: None) -> None:
-    native = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
-    (lane,) = plan(ask(sash.sliding(10_000, 3), aggregates={"peak": native})).lanes
-    assert (lane.algorithm, lane.reason, lane.asked, lane.chunks) == ("PBA", Reason.SECOND_THREAD, False, {None: 1667})
+    (lane,) = plan(ask(sash.sliding(10_000, 3), aggregates={"peak": NATIVE})).lanes
+    assert (lane.algorithm, lane.reason, lane.asked, lane.chunks) == ("PBA", Reason.SECOND_THREAD, False, {None: 2501})
     (lane,) = plan(ask(sash.sliding(16))).lanes
     assert (lane.algorithm, lane.reason, lane.chunks) == ("SBA", Reason.NO_SECOND_THREAD, {None: 8})
     (lane,) = plan(ask(sash.sliding(16), algorithm="pba")).lanes

@@ -196,7 +196,8 @@ AGGREGATES = st.one_of(
 )
 def test_what_is_written_is_read_as_the_same(windows: Any, aggregates: Any, key: Any, delay: Any) -> None:
     query = sash.Query(windows=windows, aggregates=aggregates, key=key, time="ts")
-    for changed in ({"watermark_delay": delay}, {"allowed_lateness": {"ts": "1s"}}, {"algorithm": "daba"}):
+    changes = {"watermark_delay": delay, "allowed_lateness": {"ts": "1s"}, "algorithm": "daba", "combine_time": "2us"}
+    for changed in ({name: value} for name, value in changes.items()):
         try:
             query = query.using(**changed)
         except ValueError:
@@ -278,6 +279,8 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
         ('time = "ts"', 'time = "ts"\nkey = ["a", "a"]', 2, "key names column 'a' twice"),
         ('time = "ts"', "", 1, "name its column with time="),
         ('time = "ts"', 'time = "ts"\nwatermark_delay = "2 parsecs"', 2, "is not a duration"),
+        ('time = "ts"', 'time = "ts"\ncombine_time = "2 parsecs"', 2, "is not a duration"),
+        ('time = "ts"', 'time = "ts"\ncombine_time = 2', 2, "must be a duration such as '2us'"),
         ('time = "ts"', 'time = "ts"\nallowed_lateness = -1', 2, "measured in durations and in plain numbers"),
         ("[window]", "[windwo]", 3, "unknown key 'windwo'; did you mean 'window'"),
         ("[window]", "[windows]", 4, "expected a table with a type; got 'sliding'"),

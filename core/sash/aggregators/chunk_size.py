@@ -17,12 +17,43 @@ from __future__ import annotations
 import math
 from datetime import timedelta
 from fractions import Fraction
+from typing import Any, Literal, NamedTuple
 
 from sash.values.timestamps import nanoseconds
 
-__all__ = ["check_window", "optimal_chunk", "optimal_chunk_time"]
+__all__ = ["BestChunk", "check_window", "optimal_chunk", "optimal_chunk_time"]
 
 Duration = float | str | timedelta
+
+
+class BestChunk(NamedTuple):
+    """b* of a window, and what it follows from. Amounts are tuples in Theorem 1, and times in one unit in Theorem 2."""
+
+    theorem: Literal[1, 2]
+    n: int
+    m: Any
+    slide: Any
+    combine_time: Any
+    """None in Theorem 1, which counts time in merges."""
+    chunk: int
+    """b*, in slices of one slide each."""
+
+    @staticmethod
+    def of_counts(range: int, slide: int) -> BestChunk:
+        """b* by Theorem 1, of a window of ``range`` tuples. O(1)."""
+        n, m = divmod(range, slide)
+        best = n if n <= slide + m + 1 else (slide * (n + 1) + m + 1) // (slide + 1)
+        return BestChunk(1, n, m, slide, None, best)
+
+    @staticmethod
+    def of_times(range: Any, slide: Any, combine_time: Any) -> BestChunk:
+        """b* by Theorem 2, of numbers in one unit; exact if they are integers or fractions. O(1)."""
+        n, m = divmod(range, slide)
+        c = m + combine_time if m else 0
+        best = int(n)
+        if n * combine_time > slide + 2 * combine_time + c:
+            best = math.floor((n * (slide + combine_time) + slide + 2 * combine_time + c) / (slide + 2 * combine_time))
+        return BestChunk(2, int(n), m, slide, combine_time, best)
 
 
 def check_window(range: int, slide: int) -> None:
@@ -46,10 +77,7 @@ def optimal_chunk(range: int, slide: int = 1) -> int:
     (17, 524289, 4)
     """
     check_window(range, slide)
-    n, m = divmod(range, slide)
-    if n <= slide + m + 1:
-        return n
-    return (slide * (n + 1) + m + 1) // (slide + 1)
+    return BestChunk.of_counts(range, slide).chunk
 
 
 def optimal_chunk_time(range: Duration, slide: Duration, combine_time: Duration) -> int:
@@ -70,11 +98,7 @@ def optimal_chunk_time(range: Duration, slide: Duration, combine_time: Duration)
         raise ValueError(f"combine_time must not be negative; got {combine_time!r}")
     if r < s:
         raise ValueError(f"range {range!r} is below slide {slide!r}: values between windows would belong to none")
-    n, m = divmod(r, s)
-    c = m + t if m else Fraction(0)
-    if n * t <= s + 2 * t + c:
-        return n
-    return math.floor((n * (s + t) + s + 2 * t + c) / (s + 2 * t))
+    return BestChunk.of_times(r, s, t).chunk
 
 
 def _number(name: str, duration: Duration) -> Fraction:

@@ -8,8 +8,9 @@
 size (:mod:`sash.aggregators.chunk_size`) ``lcs`` is there when the first window needs it. If it is not, the main thread
 sleeps until it is, or computes it itself if the pool has not started to. So results never depend on timing.
 
-Where a second thread cannot help there is none: with one core, with chunks so small that starting a task costs more
-than its merges, and, under a GIL, with a ``combine`` that holds it.
+Where a second thread cannot help there is none: with one core, under a GIL with a ``combine`` that holds it, and with
+chunks so small that handing one over costs more than its merges. Both costs are measured
+(:mod:`sash.aggregators.costs`).
 
 All PBA windows of a process share one pool of threads, however many keys it has.
 """
@@ -20,6 +21,7 @@ import os
 import sys
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
@@ -28,6 +30,7 @@ from typing import Any
 from sash.aggregations.base import Aggregation
 from sash.aggregators.base import Combine
 from sash.aggregators.chunk_size import optimal_chunk
+from sash.aggregators.costs import MergeTime, handover_ns, merge_time
 from sash.aggregators.sba import SBA, Chunk
 
 __all__ = [
@@ -37,6 +40,7 @@ __all__ = [
     "Waiting",
     "asked_threads",
     "available_cores",
+    "choose_second_thread",
     "hold_pool",
     "release_pool",
     "shared_pool",
@@ -83,6 +87,26 @@ def shared_pool() -> ThreadPoolExecutor:
 def asked_threads() -> int | None:
     """How many threads :func:`hold_pool` asked for; None if it left that open."""
     return _asked
+
+
+def choose_second_thread(releases_gil: bool, chunk: int, merge: Callable[[], MergeTime]) -> tuple[bool, str]:
+    """Whether a second thread pays for chunks of so many slices, and why or why not.
+
+    It saves the b - 2 merges of ``lcs``, each of which takes ``merge``, and costs handing the chunk over.
+    """
+    if asked_threads() == 0:
+        return False, "no second thread is wanted"
+    if asked_threads() is None and available_cores() < 2:
+        return False, "one core: a second thread would only take turns with the first"
+    if getattr(sys, "_is_gil_enabled", lambda: True)() and not releases_gil:
+        return False, "combine holds the GIL: a second thread would only take turns with the first"
+    time, costs = merge(), handover_ns()
+    saves = max(chunk - 2, 0) * time.ns
+    words = (
+        f"a chunk of {chunk} slices saves {saves / 1000:g} µs of merges ({time.ns / 1000:g} µs each, {time.source}), "
+        f"and to hand it over takes {costs / 1000:g} µs"
+    )
+    return saves > costs, words if saves <= costs else f"{available_cores()} cores; {words}"
 
 
 def hold_pool(threads: int | None = None) -> None:
@@ -160,9 +184,6 @@ class PBA(SBA):
     [5, 3, 4, 9]
     """
 
-    smallest_task = 256
-    """Chunks of fewer slices are not worth a task: starting one costs about as much as so many merges."""
-
     def __init__(
         self,
         aggregation: Aggregation,
@@ -181,15 +202,8 @@ class PBA(SBA):
         return optimal_chunk(self.range, self.slide)
 
     def _choose(self) -> tuple[bool, str]:
-        if asked_threads() == 0:
-            return False, "no second thread is wanted"
-        if asked_threads() is None and available_cores() < 2:
-            return False, "one core: a second thread would only take turns with the first"
-        if self.chunk < self.smallest_task:
-            return False, f"handing over a task costs more than the merges of a chunk of {self.chunk}"
-        if getattr(sys, "_is_gil_enabled", lambda: True)() and not self.aggregation.releases_gil:
-            return False, "combine holds the GIL: a second thread would only take turns with the first"
-        return True, f"{available_cores()} cores, chunks of {self.chunk} slices"
+        aggregation = self.aggregation
+        return choose_second_thread(aggregation.releases_gil, self.chunk, lambda: merge_time(aggregation))
 
     def _close(self, saa: list[Any], whole: Any) -> Chunk:
         if not self.parallel:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sash.aggregations.base import Kind
+from sash.aggregators.chunk_size import BestChunk
 from sash.engine.decisions import Decisions, Removal, unsupported
-from sash.engine.planner import LanePlan, Plan, Reason, optimal_chunk_of, plan
+from sash.engine.planner import LanePlan, Plan, Reason, best_chunk, merge_time_of, plan
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.timestamps import as_duration
@@ -40,8 +41,10 @@ _PARTIALS = {
 }
 
 
-def explain(query: Query) -> str:
+def explain(query: Query, *, parallel: bool | None = None) -> str:
     """How ``query`` runs, and why, in words. O(windows).
+
+    ``parallel`` shows the plan with PBA's second thread, or without it; by default the one that costs decide.
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding(10, 2), aggregates={"peak": sash.Max("load")})
@@ -51,12 +54,12 @@ def explain(query: Query) -> str:
     slices     5 a window
     tuples     merged into their slice and dropped: tuples come in order
     algorithm  SBA: a second thread would not help: ...
-    chunks     2 slices; a window of 5 covers at most 2 whole chunks; Theorem 1: b* = 3, k = 1
+    chunks     2 slices; a window of 5 covers at most 2 whole chunks; Theorem 1 with n = 5, m = 0, s = 2: b* = 4
     merges     at most 3 per slide and 1 for lcs, 2 more once per chunk
     state      about 5 slices per key; a partial is as large as a result
     compiled   batches run in Numba kernels where the types allow it, single rows in Python
     """
-    return describe(plan(query))
+    return describe(plan(query, parallel=parallel))
 
 
 def describe(plan: Plan) -> str:
@@ -80,7 +83,7 @@ def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
     yield f"algorithm  {plan.algorithm}: {_reason(plan)}"
     for name, window in windows[:_MOST]:
         if name in plan.chunks:
-            yield f"chunks     {_prefix(name)}{_chunks(plan.chunks[name], window.slices_a_window or 0)}"
+            yield f"chunks     {_prefix(name)}{_chunks(query, window, plan.chunks[name])}"
     yield f"merges     {_merges(plan)}"
     yield f"state      {_state([window for _, window in windows])}; {_PARTIALS[query.together.kind]}"
     yield f"compiled   {_compiled(query, lane)}"
@@ -120,17 +123,27 @@ def _reason(plan: LanePlan) -> str:
     return f"{asked}{plan.reason.value}: {plan.detail}"
 
 
-def _chunks(chunk: int, slices: int) -> str:
-    best = optimal_chunk_of(slices)
+def _chunks(query: Query, window: Window, chunk: int) -> str:
+    covered, best = window.slices_covered or 0, best_chunk(query, window)
     return (
-        f"{chunk} slices; a window of {slices} covers at most {slices // chunk} whole chunks; Theorem 1: b* = {best}, "
-        f"k = {slices // best}"
+        f"{chunk} slices; a window of {covered} covers at most {covered // chunk} whole chunks; "
+        f"Theorem {best.theorem} with {', '.join(_numbers_of(query, best))}: b* = {best.chunk}"
     )
+
+
+def _numbers_of(query: Query, best: BestChunk) -> Iterator[str]:
+    yield f"n = {best.n}"
+    if best.theorem == 1:
+        yield f"m = {best.m}, s = {best.slide}"
+        return
+    time = merge_time_of(query)
+    m, slide, merge = (as_duration(f"{amount}ns", "amount") for amount in (best.m, best.slide, time.ns))
+    yield f"m = {m}, s = {slide}, T = {merge} ({time.source})"
 
 
 def _merges(plan: LanePlan) -> str:
     if plan.algorithm in ("SBA", "PBA"):
-        lcs = ", lcs on another thread" if plan.reason is Reason.SECOND_THREAD else " and 1 for lcs"
+        lcs = ", lcs on another thread" if plan.parallel else " and 1 for lcs"
         return f"at most 3 per slide{lcs}, 2 more once per chunk"
     if plan.algorithm == "Lazy":
         return "one for each slice of a window, when it is complete"

@@ -8,19 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 
 from sash.aggregations.base import Kind
-from sash.aggregators import AMTA, FIFO, PBA, FifoAggregator
-from sash.aggregators.chunk_size import optimal_chunk
-from sash.aggregators.pba import shared_pool
+from sash.aggregators import AMTA, FIFO, FifoAggregator
+from sash.aggregators.chunk_size import BestChunk
+from sash.aggregators.costs import MergeTime, merge_time
+from sash.aggregators.pba import choose_second_thread, shared_pool
 from sash.engine.decisions import Decisions, decide
 from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy, Queues, Store, half_or_less
 from sash.engine.rows.bundle import Bundle
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
+from sash.values.timestamps import nanoseconds
 from sash.windows import Window
 
-__all__ = ["LanePlan", "Plan", "Reason", "optimal_chunk_of", "plan"]
+__all__ = ["LanePlan", "Plan", "Reason", "best_chunk", "merge_time_of", "plan"]
 
 _BY_NAME = {algorithm.__name__.lower(): algorithm for algorithm in FIFO}
 _FEW = 8
@@ -38,6 +41,7 @@ class Reason(Enum):
     GROWING_PARTIALS = "partials grow with what they cover, and a tree holds few long ones"
     SECOND_THREAD = "a second thread helps"
     NO_SECOND_THREAD = "a second thread would not help"
+    THREADS_ASKED = "as asked for"
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,8 @@ class LanePlan:
     """Whether the query names the algorithm."""
     chunks: Mapping[str | None, int] = field(default_factory=dict)
     """How many slices the chunks have that a window is merged from, by its name; none without chunks."""
+    parallel: bool = False
+    """Whether a second thread computes ``lcs``."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,10 @@ class Plan:
         return describe(self)
 
 
-def plan(query: Query, own_watermark: OwnWatermark = True) -> Plan:
+def plan(query: Query, own_watermark: OwnWatermark = True, parallel: bool | None = None) -> Plan:
     """Choose how to run ``query``. ``own_watermark``: tuples move it; else only who calls ``advance``. O(windows).
+
+    ``parallel`` says whether PBA has its second thread; by default it does where that saves more than it costs.
 
     >>> import sash
     >>> peak = sash.Query(windows=sash.sliding(16), aggregates={"peak": sash.Max("load")}, algorithm="daba")
@@ -89,11 +97,12 @@ def plan(query: Query, own_watermark: OwnWatermark = True) -> Plan:
     ('DABA', 'ASKED')
     """
     return Plan(
-        query, tuple(_plan_lane(query, lane, watermark_of(own_watermark, lane) is not None) for lane in query.lanes)
+        query,
+        tuple(_plan_lane(query, lane, watermark_of(own_watermark, lane) is not None, parallel) for lane in query.lanes),
     )
 
 
-def _plan_lane(query: Query, lane: Lane, own_watermark: bool) -> LanePlan:
+def _plan_lane(query: Query, lane: Lane, own_watermark: bool, parallel: bool | None) -> LanePlan:
     decisions = decide(query, lane, own_watermark)
     name = query.algorithm.lower().replace("_", "") if isinstance(query.algorithm, str) else ""
     if name not in _NAMES:
@@ -122,7 +131,7 @@ def _plan_lane(query: Query, lane: Lane, own_watermark: bool) -> LanePlan:
         queue = _BY_NAME[name]
         queue(Bundle(query).merging)  # an algorithm that cannot serve the aggregates says so now
         return LanePlan(lane, decisions, queue.__name__, Reason.ASKED, _queues(queue), asked=True)
-    return _plan_chunks(query, lane, decisions, name)
+    return _plan_chunks(query, lane, decisions, name, parallel)
 
 
 def _changing(decisions: Decisions) -> Reason | None:
@@ -140,17 +149,23 @@ def _queues(algorithm: type[FifoAggregator]) -> Callable[[Bundle], Store]:
     return lambda bundle: Queues(bundle.merging, algorithm)
 
 
-def _plan_chunks(query: Query, lane: Lane, decisions: Decisions, name: str) -> LanePlan:
+def _plan_chunks(query: Query, lane: Lane, decisions: Decisions, name: str, asked: bool | None) -> LanePlan:
     """SBA, or PBA if its second thread helps."""
     windows = _windows(query, lane)
-    chunk_of = optimal_chunk_of if len(windows) == 1 else half_or_less
-    parallel, detail = False, "windows have no fixed length"
-    if longest := _longest(windows):
-        pba = PBA(Bundle(query).merging, longest, chunk=chunk_of(longest))
-        parallel, detail = pba.parallel, pba.reason
+    sizes = _chunks_of_pba(query, windows)
+    if not sizes:
+        parallel, detail = False, "windows have no fixed length"
+    if asked is not None:
+        parallel, detail = asked and bool(sizes), ""
+    elif sizes:
+        releases_gil = Bundle(query).merging.releases_gil
+        parallel, detail = choose_second_thread(releases_gil, max(sizes.values()), lambda: merge_time_of(query))
     parallel = parallel and name != "sba"
-    chunk_of = chunk_of if parallel else half_or_less
+    if not parallel:
+        sizes = _shared_chunks(windows)
+    chunk_of = partial(_largest_chunk, next(iter(sizes.values()))) if parallel and len(windows) == 1 else half_or_less
     reason = Reason.SECOND_THREAD if parallel else Reason.NO_SECOND_THREAD
+    reason = reason if asked is None else Reason.THREADS_ASKED
 
     def store(bundle: Bundle) -> Store:
         return Chunks(bundle.merging, chunk_of, shared_pool() if parallel else None, _expected(windows))
@@ -163,17 +178,49 @@ def _plan_chunks(query: Query, lane: Lane, decisions: Decisions, name: str) -> L
         store,
         detail,
         name != "auto",
-        {name: chunk_of(slices) for name, window in windows.items() if (slices := window.slices_a_window or 0) > 1},
+        sizes,
+        parallel,
     )
 
 
-def optimal_chunk_of(slices: int) -> int:
-    """Theorem 1 for windows of so many slices. O(1).
+def _chunks_of_pba(query: Query, windows: Mapping[str | None, Window]) -> dict[str | None, int]:
+    """The slices in the chunks of each window of a fixed length: b* of a single window, else what windows share."""
+    ((name, window),) = windows.items() if len(windows) == 1 else ((None, None),)
+    if window is None or window.slices_a_window is None or window.slices_a_window < 2:
+        return _shared_chunks(windows)
+    return {name: best_chunk(query, window).chunk}  # windows that cut slices in two never wait for fewer merges either
 
-    >>> optimal_chunk_of(1024)
-    513
+
+def _shared_chunks(windows: Mapping[str | None, Window]) -> dict[str | None, int]:
+    covered = {name: window.slices_covered or 0 for name, window in windows.items()}
+    return {name: half_or_less(slices) for name, slices in covered.items() if slices > 1}
+
+
+def _largest_chunk(best: int, slices: int) -> int:
+    """b*, but where windows are shorter, as the first ones and those with gaps are."""
+    return best if best <= slices else half_or_less(slices)
+
+
+def best_chunk(query: Query, window: Window) -> BestChunk:
+    """b* of a window of a fixed length.
+
+    By Theorem 1 on tuples, Theorem 2 on time. Elsewhere a slice takes one merge at least, so Theorem 1 of slices holds.
+
+    >>> import sash
+    >>> window = sash.sliding("1h", "1s")
+    >>> query = sash.Query(window, {"max": sash.Max("x")}, time="ts", combine_time="2us")
+    >>> best_chunk(query, window).chunk, best_chunk(query, sash.sliding(10240, 10)).chunk
+    (3600, 931)
     """
-    return optimal_chunk(slices, 1)
+    best = window.best_chunk(lambda: merge_time_of(query).ns)
+    return BestChunk.of_counts(window.slices_a_window or 1, 1) if best is None else best
+
+
+def merge_time_of(query: Query) -> MergeTime:
+    """T of Theorem 2: the time of one merge of all aggregates of a query."""
+    if query.combine_time is not None:
+        return MergeTime(nanoseconds(query.combine_time), "given")
+    return merge_time(query.together)
 
 
 def _windows(query: Query, lane: Lane) -> dict[str | None, Window]:

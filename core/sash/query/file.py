@@ -7,6 +7,7 @@ time_unit = "ms"                  # what plain numbers in it are: "s", "ms", "us
 watermark_delay = "2s"            # a duration, a number, or by column: { ts = "2s", km = 0.5 }
 allowed_lateness = "10s"          # likewise
 algorithm = "auto"
+combine_time = "2us"              # the duration of one merge; without it, it is measured
 
 [window]                          # one window; or several by name: [windows.hour], [windows.visit]
 type = "sliding"

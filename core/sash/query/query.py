@@ -38,6 +38,8 @@ class Query:
     - ``allowed_lateness`` is for how long a result can still be corrected, given likewise. With it results have a
       ``revision``.
     - ``algorithm`` is "auto", or the name of one in :mod:`sash.aggregators`, in lower case, or "lazy" or "eager".
+    - ``combine_time`` is the duration of one merge, from which the chunks of PBA follow and whether a second thread
+      pays. By default it is measured; give it where plans have to be the same on all machines.
 
     >>> import sash
     >>> sash.Query(key="plug", windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts").lanes
@@ -52,6 +54,7 @@ class Query:
     allowed_lateness: Duration | Mapping[str, Duration] | None = None
     algorithm: str = "auto"
     time_unit: TimeUnit | None = None
+    combine_time: str | timedelta | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregates, Mapping) or not self.aggregates:
@@ -82,6 +85,8 @@ class Query:
             else:
                 amount = _normal_duration(amount, option)
             object.__setattr__(self, option, amount)
+        if self.combine_time is not None:
+            object.__setattr__(self, "combine_time", as_duration(self.combine_time, "combine_time"))
 
     def _complaints(self) -> Iterator[str]:
         if any(not isinstance(column, str) for column in self.keys):

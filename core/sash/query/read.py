@@ -18,7 +18,7 @@ __all__ = ["OPTIONS", "ROLES", "QueryFileError", "QueryImportError", "Reader"]
 Keys = tuple[str, ...]
 """The path of a key."""
 
-OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm")
+OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm", "combine_time")
 """The arguments of :class:`sash.Query` that are values, not tables."""
 _KEYS = (*OPTIONS, "window", "windows", "aggregates")
 _FUNCTIONS: dict[str, type[Aggregation]] = {
@@ -75,6 +75,7 @@ class Reader:
         self.check_type(("time",), content, "a column name", str)
         self.check_type(("time_unit",), content, "'s', 'ms', 'us' or 'ns'", str)
         self.check_type(("algorithm",), content, "a name", str)
+        self.check_type(("combine_time",), content, "a duration such as '2us'", str)
         if ("window" in content) == ("windows" in content):
             where = ("windows",) if "windows" in content else ()
             raise self.error(where, "expected either one [window] or several [windows.NAME]")

@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
+
+from sash.aggregators.chunk_size import BestChunk
 
 __all__ = ["ContextAware", "ContextClass", "ContextFree", "Edges", "Extent", "Window"]
 
@@ -98,8 +100,17 @@ class Window:
         return None
 
     @property
+    def slices_covered(self) -> int | None:
+        """The same with the slices that end where its windows do, not only where they begin."""
+        return self.slices_a_window
+
+    @property
     def exact_slices(self) -> int | None:
         """The same if it is exact, whatever tuples come; None: there may be fewer slices, or more."""
+        return None
+
+    def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk | None:
+        """The largest chunk that PBA need not wait for, where a merge takes ``merge_ns()``; None: no theorem says."""
         return None
 
     def explain_words(self, arrival: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, ClassVar, Literal
 
-from sash.aggregators.chunk_size import check_window
+from sash.aggregators.chunk_size import BestChunk, check_window
 from sash.windows.base import ContextClass, ContextFree, Extent
 
 __all__ = ["CountWindow", "While", "window_while"]
@@ -43,8 +43,15 @@ class CountWindow(ContextFree):
         return self.range // self.slide
 
     @property
+    def slices_covered(self) -> int:
+        return self.slices_a_window * 2 + 1 if self.range % self.slide else self.slices_a_window
+
+    @property
     def exact_slices(self) -> int | None:
         return None if self.range % self.slide else self.range // self.slide
+
+    def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk:
+        return BestChunk.of_counts(self.range, self.slide)
 
     def explain_words(self, arrival: bool) -> str:
         return f"{super().explain_words(arrival)}, on counts"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
 from typing import Any
 
+from sash.aggregators.chunk_size import BestChunk
 from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import ContextFree, Extent
 from sash.windows.count import CountWindow
@@ -64,6 +65,14 @@ class TimeWindow(ContextFree):
     @property
     def slices_a_window(self) -> int:
         return int(self._numbers[0] // self._numbers[1])
+
+    @property
+    def slices_covered(self) -> int:
+        return self.slices_a_window if self.aligned else self.slices_a_window * 2 + 1
+
+    def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk | None:
+        """By Theorem 2, unless the window is on a measure whose units are no times."""
+        return BestChunk.of_times(*self._numbers[:2], merge_ns()) if self.on is None else None
 
     def slices_words(self) -> str:
         return super().slices_words() + ("" if self._aligned else ", cut where windows end too")

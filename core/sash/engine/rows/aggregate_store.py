@@ -13,6 +13,7 @@ key that tells their place among the others (`Lazy`, `Eager`):
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, insort
 from collections.abc import Callable, Collection
 from concurrent.futures import Executor
@@ -31,7 +32,7 @@ __all__ = ["Chunks", "Eager", "KeyedStore", "Lazy", "NumberedStore", "Queues", "
 class _Level:
     """The ``csa`` and ``lcs`` of chunks of one length, and sums of neighbouring whole chunks."""
 
-    __slots__ = ("begin", "closed", "csa", "length", "middles", "rows")
+    __slots__ = ("asked", "begin", "closed", "csa", "length", "middles", "rows")
 
     def __init__(self, length: int, rows: OpenRows | None = None) -> None:
         self.length = length
@@ -40,6 +41,7 @@ class _Level:
         self.middles: dict[tuple[int, int], Any] = {}
         self.begin = -1  # of the chunk that csa is of
         self.csa: list[Any] = []
+        self.asked: float = math.inf  # the end of the last window that it served; none yet
 
 
 class Chunks:
@@ -103,6 +105,8 @@ class Chunks:
                 self._prefix(level, (end - 1) // level.length * level.length, end)
         if self._pool is not None:
             for length, level in self._levels.items():
+                if level.asked < end - length:
+                    continue  # windows have other lengths by now
                 if level.rows is not None:
                     level.rows.put(end - 1, partial)
                 if end % length == 0 and end - length >= self._begin:
@@ -123,7 +127,7 @@ class Chunks:
         level = self._level_for.get(high - low)
         if level is None:
             level = self._level_for[high - low] = self._level(self._chunk_of(high - low))
-        length = level.length
+        length, level.asked = level.length, high
         first, last = -(-low // length), high // length
         total = None
         if low < first * length:
