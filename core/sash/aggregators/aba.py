@@ -16,8 +16,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import prefix_sums, suffix_sums
-from sash.aggregators.ring import Ring, RingAggregator
+from sash.aggregators.base import Ring, RingAggregator, prefix_sums, suffix_sums
 
 __all__ = ["ABA"]
 

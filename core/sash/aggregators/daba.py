@@ -20,8 +20,7 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
-from sash.aggregators.base import StepwiseAggregator
-from sash.aggregators.ring import Ring, RingAggregator
+from sash.aggregators.base import Ring, RingAggregator, StepwiseAggregator
 
 __all__ = ["DABA", "Deamortized"]
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.laws import alike
+from sash.aggregators.base import Ring
 from sash.aggregators.daba import Deamortized
-from sash.aggregators.ring import Ring
 
 __all__ = ["DABALite"]
 

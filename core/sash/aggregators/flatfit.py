@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.ring import Ring, RingAggregator
+from sash.aggregators.base import Ring, RingAggregator
 
 __all__ = ["FlatFIT"]
 
