@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.query.file import QueryFileError, dump_query, load_query, parse_query
-from sash.query.toml_lines import lines_of
+from sash.query.read import lines_of
 
 OWN = """
 from dataclasses import dataclass

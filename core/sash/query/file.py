@@ -58,8 +58,7 @@ from sash import aggregations
 from sash.aggregations import Aggregation
 from sash.query import Query
 from sash.query.import_paths import Imports, global_path, path_of
-from sash.query.read import OPTIONS, ROLES, QueryFileError, QueryImportError, Reader
-from sash.query.toml_lines import lines_of
+from sash.query.read import OPTIONS, ROLES, QueryFileError, QueryImportError, Reader, lines_of
 from sash.windows import Window
 
 __all__ = ["QueryFileError", "QueryImportError", "dump_query", "load_query", "parse_query"]
