@@ -1,22 +1,41 @@
-"""Tables, record batches and streams of batches of Arrow."""
+"""Tables, record batches and streams of batches of Arrow, and its types in Python's terms.
+
+pyarrow is not imported here: whoever has a column or a type of it has imported it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
 
-from sash.frames.library import Library
-from sash.values.arrays import Array, Nan, data_of, null_of, objects, with_nulls
+from sash.frames.library import Library, LibraryTypes, Shape
+from sash.values.arrays import Array, Nan, data_of, mask_of, null_of, objects, with_nulls
 from sash.values.columns import StructColumn, plain_rows
-from sash.values.timestamps import in_unit
+from sash.values.time_codec import OrderKind
+from sash.values.timestamps import STEPS, in_unit
 
-if TYPE_CHECKING:
-    from sash.frames.arrow_types import ArrowTypes
+__all__ = ["ARROW", "ArrowTypes", "array_of"]
 
-__all__ = ["ARROW"]
+_CHECKS: dict[type, tuple[str, ...]] = {
+    bool: ("is_boolean",),
+    int: ("is_integer",),
+    float: ("is_floating",),
+    str: ("is_string", "is_large_string", "is_string_view"),
+    bytes: ("is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view"),
+    date: ("is_date",),
+    datetime: ("is_timestamp",),
+    time: ("is_time",),
+    timedelta: ("is_duration",),
+    Decimal: ("is_decimal",),
+    list: ("is_list", "is_large_list", "is_fixed_size_list"),
+    dict: ("is_struct",),
+}
+"""The functions of ``pyarrow.types``, some only of newer versions, that know the types of Python's values."""
 
 
 class _Arrow(Library):
@@ -24,8 +43,6 @@ class _Arrow(Library):
 
     @property
     def types(self) -> ArrowTypes:
-        from sash.frames.arrow_types import ArrowTypes  # needs pyarrow, which is imported by now
-
         return ArrowTypes()
 
     def is_table(self, data: Any) -> bool:
@@ -85,9 +102,7 @@ class _Arrow(Library):
         return name
 
     def type_of(self, column: Any) -> Any:
-        from sash.frames.arrow_types import value_type
-
-        return value_type(column.type)
+        return _value_type(column.type)
 
     def take(self, column: Any, rows: Array) -> Any:
         pa = self.module
@@ -110,8 +125,6 @@ class _Arrow(Library):
     def make_column(self, values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
         pa = self.module
         if kind is not None:
-            from sash.frames.arrow_types import array_of
-
             return array_of(values.arrays if isinstance(values, StructColumn) else values, kind)
         if isinstance(values, StructColumn):
             likes = like if isinstance(like, tuple) else [like] * len(values.arrays)
@@ -135,8 +148,6 @@ class _Arrow(Library):
         """Objects as an array of the type of the column that they are like, or of their own type."""
         pa = self.module
         if like is not None:
-            from sash.frames.arrow_types import array_of
-
             with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError):
                 return array_of(objects(values), like.type)
         return pa.array(values)
@@ -151,6 +162,113 @@ class _Arrow(Library):
     def make_table(self, columns: dict[str, Any], data: Any, sources: dict[str, Any]) -> Any:
         pa = self.module
         return (pa.record_batch if isinstance(data, pa.RecordBatch) else pa.table)(columns)
+
+
+def _value_type(kind: Any) -> Any:
+    """The type of a column's values, however they are encoded."""
+    pa = ARROW.module
+    if pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        return kind.value_type
+    return kind.storage_type if isinstance(kind, pa.BaseExtensionType) else kind
+
+
+class ArrowTypes(LibraryTypes):
+    """The types of Arrow. It needs pyarrow."""
+
+    def __init__(self) -> None:
+        pa = ARROW.module
+        self.uint64 = pa.uint64()
+        self.python_types = {
+            bool: pa.bool_(),
+            int: pa.int64(),
+            float: pa.float64(),
+            str: pa.string(),
+            bytes: pa.binary(),
+            date: pa.date32(),
+            datetime: pa.timestamp,
+            time: pa.time64("us"),
+            timedelta: pa.duration,
+        }
+
+    def shape(self, kind: Any) -> Shape | None:
+        """A type in Python's terms; None: its values can be anything."""
+        python = next((python for python, checks in _CHECKS.items() if any(_is(kind, check) for check in checks)), None)
+        if python is None:
+            return None
+        fields: tuple[tuple[str, Any], ...] = ()
+        if python is list:
+            fields = (("item", kind.value_type),)
+        elif python is dict:
+            fields = tuple((field.name, field.type) for field in kind)
+        return Shape(
+            python,
+            unit=getattr(kind, "unit", "us"),
+            zone=getattr(kind, "tz", None),
+            scale=getattr(kind, "scale", 0),
+            unsigned=kind.bit_width if ARROW.module.types.is_unsigned_integer(kind) else 0,
+            fields=fields,
+        )
+
+    def digits(self, kind: Any) -> tuple[int, int, int] | None:
+        """The precision, the scale and the largest possible precision of a decimal type."""
+        pa = ARROW.module
+        if not pa.types.is_decimal(kind):
+            return None
+        return kind.precision, kind.scale, 76 if pa.types.is_decimal256(kind) else 38
+
+    def decimal(self, precision: int, scale: int) -> Any:
+        pa = ARROW.module
+        return pa.decimal128(precision, scale) if precision <= 38 else pa.decimal256(precision, scale)
+
+    def list_of(self, item: Any) -> Any:
+        return ARROW.module.list_(item)
+
+    def struct(self, fields: list[tuple[str, Any]]) -> Any:
+        return ARROW.module.struct(fields)
+
+    def order_kind(self, kind: Any) -> OrderKind | None:
+        """What a column of this type is to windows; None: it orders nothing. O(1).
+
+        >>> import pyarrow as pa
+        >>> ArrowTypes().order_kind(pa.int32()), ArrowTypes().order_kind(pa.string())
+        ('whole', None)
+        """
+        kinds: dict[type, OrderKind] = {datetime: "timestamp", date: "date", int: "whole", float: "number"}
+        shape = self.shape(kind)
+        return None if shape is None else kinds.get(shape.type)
+
+    def tick(self, kind: Any) -> int:
+        """How many nanoseconds apart the times are that a column of this type can hold."""
+        return STEPS[kind.unit] if ARROW.module.types.is_timestamp(kind) else 1000
+
+
+def _is(kind: Any, check: str) -> bool:
+    known = getattr(ARROW.module.types, check, None)
+    return known is not None and bool(known(kind))
+
+
+def array_of(values: Any, kind: Any) -> Any:
+    """The results of an aggregate, an array or a tuple of one for each part, as Arrow's of type ``kind``. O(n)."""
+    pa = ARROW.module
+    if isinstance(values, tuple):
+        parts = [array_of(part, field.type) for part, field in zip(values, kind, strict=True)]
+        null = StructColumn(values, [field.name for field in kind]).null
+        return pa.StructArray.from_arrays(parts, fields=list(kind), mask=None if null is None else pa.array(null))
+    if values.dtype == object:
+        fitting = map(ArrowTypes().fitter(kind), values.tolist()) if _has_to_fit(kind) else values.tolist()
+        return pa.array(list(fitting), kind)
+    data = data_of(values)
+    if data.dtype.kind in "mM":
+        unit = getattr(kind, "unit", "us")
+        return pa.array(data.astype(f"{data.dtype.kind}8[{unit}]"), mask=null_of(values)).cast(kind)
+    return pa.array(data, mask=mask_of(values)).cast(kind)
+
+
+def _has_to_fit(kind: Any) -> bool:
+    """Whether Arrow does not take Python's values unchanged."""
+    types = ARROW.module.types
+    odd = types.is_nested(kind) or types.is_decimal(kind) or types.is_binary(kind)
+    return bool(odd or types.is_timestamp(kind) or types.is_duration(kind))
 
 
 ARROW = _Arrow()

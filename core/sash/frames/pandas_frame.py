@@ -1,37 +1,38 @@
-"""DataFrames of pandas."""
+"""DataFrames of pandas, and its types in Python's terms.
+
+Results have types of the same family as their columns: NumPy's, or the nullable ones.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
 from sash.frames.arrow_frame import ARROW
-from sash.frames.library import Library
-from sash.values.arrays import Array, Nan, array_of, data_of, mask_of, narrow, objects, to_list, with_nulls
+from sash.frames.library import Library, LibraryTypes, Shape
+from sash.values.arrays import OBJECT, Array, Nan, array_of, data_of, mask_of, narrow, objects, to_list, with_nulls
 from sash.values.columns import StructColumn
 from sash.values.timestamps import in_unit, zone_name, zone_of
 
-if TYPE_CHECKING:
-    from sash.frames.pandas_types import PandasTypes
-
 __all__ = ["PANDAS"]
+
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "M": datetime, "m": timedelta}
 
 
 class _Pandas(Library):
     package = "pandas"
 
     @property
-    def types(self) -> PandasTypes:
-        from sash.frames.pandas_types import PandasTypes  # needs pandas, which is imported by now
-
-        return PandasTypes()
+    def types(self) -> _PandasTypes:
+        return _PandasTypes()
 
     def is_table(self, data: Any) -> bool:
         pd = self.module
@@ -226,6 +227,65 @@ def _without_null(data: Array, kind: Any) -> bool:
 
 def _with_nan(data: Array, mask: Array) -> Array:
     return np.where(mask, data.dtype.type(np.nan), data)
+
+
+class _PandasTypes(LibraryTypes):
+    """The :class:`~sash.aggregations.result_types.TypeSystem` of pandas; the type of objects says nothing of them."""
+
+    def shape(self, kind: Any) -> Shape | None:
+        """A type in Python's terms; None: its values can be anything."""
+        pd = PANDAS.module
+        if isinstance(kind, pd.CategoricalDtype):
+            return self.shape(kind.categories.dtype)
+        if isinstance(kind, pd.StringDtype):
+            return Shape(str)
+        python = _PYTHON_TYPES.get(_kind(kind))
+        bits = 8 * kind.itemsize if _kind(kind) == "u" else 0
+        return None if python is None else Shape(python, zone=getattr(kind, "tz", None), unsigned=bits)
+
+    def plain(self, kind: type, exact: bool, columns: Sequence[Any]) -> Any:
+        """The type of values of one of Python's types."""
+        pd = PANDAS.module
+        if kind in (bool, int, float):
+            nullable = any(not isinstance(_values(column), np.dtype) for column in columns)
+            unsigned = kind is int and exact and columns and all(_kind(column) == "u" for column in columns)
+            names = {bool: ("bool", "boolean"), int: ("int64", "Int64"), float: ("float64", "Float64")}[kind]
+            name = names[nullable]
+            return pd.api.types.pandas_dtype(name.replace("I", "UI").replace("int", "uint") if unsigned else name)
+        if kind is datetime:
+            zoned = next((column for column in columns if isinstance(column, pd.DatetimeTZDtype)), None)
+            unit: Any = _finest([column for column in columns if _kind(column) == "M"])
+            return np.dtype(f"M8[{unit}]") if zoned is None else pd.DatetimeTZDtype(unit, zoned.tz)
+        if kind is timedelta:
+            return np.dtype(f"m8[{_finest([column for column in columns if _kind(column) == 'm'])}]")
+        return OBJECT
+
+    def digits(self, kind: Any) -> tuple[int, int, int] | None:
+        """No type of pandas is one of decimals."""
+        return None
+
+    def decimal(self, precision: int, scale: int) -> Any:
+        return OBJECT
+
+    def list_of(self, item: Any) -> Any:
+        return OBJECT
+
+    def struct(self, fields: list[tuple[str, Any]]) -> Any:
+        return OBJECT
+
+
+def _values(column: Any) -> Any:
+    return column.categories.dtype if isinstance(column, PANDAS.module.CategoricalDtype) else column
+
+
+def _kind(column: Any) -> str:
+    return str(getattr(column, "numpy_dtype", column).kind)
+
+
+def _finest(columns: Sequence[Any]) -> str:
+    """A unit fine enough for the midpoint of two values: Python's types have microseconds."""
+    units = {getattr(column, "unit", None) or np.datetime_data(column)[0] for column in columns}
+    return "ns" if "ns" in units else "us"
 
 
 PANDAS = _Pandas()

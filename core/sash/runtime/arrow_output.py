@@ -14,7 +14,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash.aggregations import Aggregation
 from sash.aggregations.result_types import declared_type, never_null
 from sash.engine.results import Outcome
-from sash.frames.arrow_types import ArrowTypes, array_of
+from sash.frames.arrow_frame import ArrowTypes, array_of
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.runtime.window_bounds import POSITION, bound_fields, bound_kind, check_order, lane_fields
