@@ -70,7 +70,7 @@ def test_adapters_have_nothing_of_the_core_but_its_public_names_and_the_interfac
         ("flink_adapter/sash_flink/a.py", "from sash.values.timestamps import nanoseconds", "sash.values"),
         ("flink_adapter/sash_flink/a.py", "from sash import stores", "sash.stores"),
         ("spark_adapter/sash_spark/a.py", "import pyflink", "pyflink"),
-        ("spark_adapter/tests/test_a.py", "from sash.state.envelope import StateError", "sash.state"),
+        ("spark_adapter/tests/test_a.py", "from sash.state.snapshot_format import StateError", "sash.state"),
     ],
 )
 def test_the_check_finds_what_the_table_does_not_allow(path: str, source: str, target: str) -> None:

@@ -49,7 +49,7 @@ from sash.query.file import QueryFileError, dump_query, load_query
 from sash.runtime.operator import Operator
 from sash.runtime.rolling import Rolling, rolling, rolling_by
 from sash.runtime.run import run
-from sash.state.envelope import StateError
+from sash.state.snapshot_format import StateError
 from sash.values import PerformanceWarning
 from sash.windows import cumulative, last, punctuated, session, sliding, tumbling, window_while
 

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.state.envelope import StateError
+from sash.state.snapshot_format import StateError
 from sash.testing import Evaluator
 from strategies import DISORDER, IN_ORDER, advances, arrival_queries, cuts, queries, rows
 

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 
 import sash
 from sash.runtime.operator import KeyedOperator
-from sash.state import envelope
-from sash.state.envelope import StateError
+from sash.state import snapshot_format
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.key_states import KeyState, SliceState, gather, scatter
 from sash.state.lane_state import BLOCK, LaneState, WindowState
 from sash.state.snapshot import Contents, read, read_parts, write, write_parts
+from sash.state.snapshot_format import StateError
 from sash.state.values import NotTagged, dumps, loads
 
 QUERY = sash.Query(
@@ -199,17 +199,17 @@ def nonsense(blob: bytes, sections: list[bytes], generator: random.Random) -> by
     section = generator.choice(changed[:1] + changed[1:] * 4)
     for _ in range(generator.randrange(1, 4)):
         section[generator.randrange(len(section))] = generator.randrange(256)
-    version, kind, _ = envelope.open_envelope(blob)
-    again = envelope.seal(kind, list(map(bytes, changed)))
+    version, kind, _ = snapshot_format.open_envelope(blob)
+    again = snapshot_format.seal(kind, list(map(bytes, changed)))
     return with_version(again, version)
 
 
 def with_version(blob: bytes, version: int) -> bytes:
     """An envelope as another version would have sealed it."""
-    _, kind, sections = envelope.open_envelope(blob)
+    _, kind, sections = snapshot_format.open_envelope(blob)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(envelope, "VERSION", version)
-        return envelope.seal(kind, sections)
+        patch.setattr(snapshot_format, "VERSION", version)
+        return snapshot_format.seal(kind, sections)
 
 
 def test_nonsense_under_a_right_checksum_is_refused_too() -> None:
@@ -218,7 +218,7 @@ def test_nonsense_under_a_right_checksum_is_refused_too() -> None:
     for second in range(30):
         op.process({"ts": datetime(2024, 3, 1, 12, 0, second), "load": second % 7})
     for blob in (SMALL, op.snapshot()):
-        sections = envelope.open_envelope(blob).sections
+        sections = snapshot_format.open_envelope(blob).sections
         for _ in range(1500):
             try:
                 sash.Operator.restore(op.query, nonsense(blob, sections, generator))
@@ -483,5 +483,5 @@ def test_the_format_does_not_change_unnoticed() -> None:
         np.arange(3.0),
     )
     assert f"{crc32(dumps((*everything, *more))):08x}" == "eaf584a0"
-    blob = envelope.seal(envelope.WHOLE, [b"abc", b""])
+    blob = snapshot_format.seal(snapshot_format.WHOLE, [b"abc", b""])
     assert blob.hex() == "53415348020003000200000003000000000000006162636d7c8c6d000000000000000003b7d40d"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import sash
 from sash.engine.columns import table as column_table
 from sash.runtime.operator import KeyedOperator, KeyOperator
-from sash.state.envelope import StateError
+from sash.state.snapshot_format import StateError
 from sash.testing import Evaluator
 from strategies import (
     DISORDER,

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 import sash
 from sash.runtime.operator import KeyedOperator
 from sash.state import blocks as state_blocks
-from sash.state.envelope import StateError
+from sash.state.snapshot_format import StateError
 from strategies import queries
 from test_keyed import Player, Stream, expected, streams
 

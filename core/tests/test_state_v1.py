@@ -16,7 +16,7 @@ import pytest
 
 import sash
 from sash.runtime.operator import KeyedOperator, KeyOperator
-from sash.state.envelope import StateError
+from sash.state.snapshot_format import StateError
 from sash.testing import evaluate
 from state_v1.cases import KEYED, OPERATOR, Case, Row, run
 

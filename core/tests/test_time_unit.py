@@ -21,8 +21,8 @@ from sash.cli import main
 from sash.query.file import QueryFileError, parse_query
 from sash.runtime.operator import KeyedOperator
 from sash.runtime.window_bounds import bound_kind, check_order
-from sash.state.envelope import StateError
 from sash.state.fingerprint import fingerprint
+from sash.state.snapshot_format import StateError
 from sash.state.values import loads
 from sash.testing import evaluate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sash.state.envelope import VERSION
+from sash.state.snapshot_format import VERSION
 
 from . import release
 from .engine import wait_for

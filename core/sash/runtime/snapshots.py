@@ -13,8 +13,8 @@ from sash.runtime.stream import Stream
 from sash.runtime.times import Times
 from sash.state import snapshot
 from sash.state.blocks import BlockId
-from sash.state.envelope import StateError, state_errors
 from sash.state.snapshot import Changes, Contents
+from sash.state.snapshot_format import StateError, state_errors
 from sash.windows import Window
 
 __all__ = ["Snapshots"]

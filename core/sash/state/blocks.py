@@ -17,9 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.state.columns import constant_or_packed, read_constant, read_slices, slice_parts
-from sash.state.envelope import BLOCK_OF_SLICES, StateError, open_envelope
 from sash.state.lane_state import BLOCK, LaneState, SliceColumns
+from sash.state.snapshot_format import (
+    BLOCK_OF_SLICES,
+    StateError,
+    constant_or_packed,
+    open_envelope,
+    read_constant,
+    read_slices,
+    slice_parts,
+)
 from sash.state.time_columns import convert_units
 from sash.state.values import loads
 from sash.values.arrays import Array

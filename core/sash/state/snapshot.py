@@ -15,19 +15,25 @@ import numpy as np
 from sash.query import Query
 from sash.state import v1
 from sash.state.blocks import BlockId, Contents, Ledger, read_blocks, take_blocks
-from sash.state.columns import (
+from sash.state.fingerprint import Fingerprint, compatible, fingerprint
+from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
+from sash.state.snapshot_format import (
+    BLOCK_OF_SLICES,
+    HEADER,
+    WHOLE,
+    StateError,
     constant_or_packed,
+    open_envelope,
     pack,
     read_constant,
     read_slices,
     read_tuples,
+    seal,
     slice_parts,
+    state_errors,
     tuple_parts,
     unpack,
 )
-from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_envelope, seal, state_errors
-from sash.state.fingerprint import Fingerprint, compatible, fingerprint
-from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
 from sash.state.values import dumps, loads
 from sash.values.arrays import Array
 

@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 
 from sash.state.blocks import Contents, Ledger
-from sash.state.columns import read_column, read_slices
-from sash.state.envelope import BLOCK_OF_SLICES, HEADER, WHOLE, StateError, open_sections
 from sash.state.fingerprint import Fingerprint
 from sash.state.key_states import KeyState, SliceState, gather
 from sash.state.lane_state import (
@@ -27,6 +25,15 @@ from sash.state.lane_state import (
     TupleColumns,
     WindowColumns,
     WindowState,
+)
+from sash.state.snapshot_format import (
+    BLOCK_OF_SLICES,
+    HEADER,
+    WHOLE,
+    StateError,
+    open_sections,
+    read_column,
+    read_slices,
 )
 from sash.state.values import loads
 from sash.values.arrays import with_nulls

@@ -19,8 +19,7 @@ from threading import Condition, Thread
 from time import monotonic
 from typing import Any
 
-from sash.state.columns import column_parts, read_column
-from sash.state.envelope import StateError, open_sections, seal
+from sash.state.snapshot_format import StateError, column_parts, open_sections, read_column, seal
 from sash.state.values import dumps, loads
 from sash.stores.base import Store, StoreAway, StoreError, page_key
 from sash.values.columns import PartialColumn

@@ -1,36 +1,136 @@
-"""Columns as plain values in few bytes: numbers in a narrow type, times as small steps.
+"""The format of saved states: an envelope that detects damage, and columns as plain values in few bytes.
 
-Reading never creates an array that is much longer than what was written: a column of equal numbers is written as one
-number, so its length has to come from a column that is written in full.
+Numbers are in a narrow type, times as small steps. Reading never creates an array that is much longer than what was
+written: a column of equal numbers is written as one number, so its length comes from a column that is written in full.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import struct
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
-from sash.state.envelope import StateError
 from sash.state.lane_state import SliceColumns, TupleColumns
 from sash.values.arrays import Array, data_of, mask_of, with_nulls
 from sash.values.columns import PartialColumn
 
 __all__ = [
+    "BLOCK_OF_SLICES",
+    "HEADER",
+    "VERSION",
+    "WHOLE",
+    "Envelope",
+    "StateError",
     "column_parts",
     "constant_or_packed",
+    "open_envelope",
+    "open_sections",
     "pack",
     "read_column",
     "read_constant",
     "read_slices",
     "read_tuples",
+    "seal",
     "slice_parts",
+    "state_errors",
     "tuple_parts",
     "unpack",
 ]
 
+VERSION = 2
+HEADER, BLOCK_OF_SLICES, WHOLE = 1, 2, 3
+"""What an envelope holds."""
+_LENGTH = struct.Struct("<Q")
+_PREAMBLE = struct.Struct("<4sHBBI")
+_CHECK = struct.Struct("<I")
 _FEW = 4
 """So many numbers take fewer bytes as they are."""
 _NARROW = [(np.uint8, 2**8), (np.uint16, 2**16), (np.uint32, 2**32)]
+
+
+class StateError(ValueError):
+    """Bytes that are not a state of this query: damaged, cut off, of something else, or of a newer version."""
+
+
+@contextmanager
+def state_errors() -> Iterator[None]:
+    """Raise whatever damaged values lead to as a :class:`StateError`."""
+    try:
+        yield
+    except StateError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise StateError(f"the saved state cannot be read: {error}") from error
+
+
+class Envelope(NamedTuple):
+    """What is inside, and by which version of the format it was written."""
+
+    version: int
+    kind: int
+    sections: list[bytes]
+
+    def require(self, kinds: Collection[int], least: int = 1) -> None:
+        """Refuse an envelope of another kind, or with fewer sections."""
+        if self.kind not in kinds or len(self.sections) < least or self.version < 1:
+            raise StateError(
+                "the saved state is damaged, or not in the place where it belongs: it is a part of another kind"
+            )
+
+
+def seal(kind: int, sections: Sequence[bytes]) -> bytes:
+    """A preamble and sections, each between its length and the checksum of all bytes so far. O(bytes)."""
+    out = [_PREAMBLE.pack(b"SASH", VERSION, kind, 0, len(sections))]
+    check = crc32(out[0])
+    for section in sections:
+        length = _LENGTH.pack(len(section))
+        check = crc32(section, crc32(length, check))
+        out += [length, section, _CHECK.pack(check)]
+    return b"".join(out)
+
+
+def open_envelope(blob: bytes) -> Envelope:
+    """The reverse of :func:`seal`. Raises :class:`StateError` for other or damaged bytes. O(bytes)."""
+    if not isinstance(blob, bytes | bytearray | memoryview):
+        raise StateError(f"a saved state is bytes; got {type(blob).__name__}")
+    blob = bytes(blob)
+    if blob[:4] != b"SASH":
+        raise StateError(
+            "this is not a saved state of Sash: its first bytes are other ones" if blob else "the saved state is empty"
+        )
+    if len(blob) < _PREAMBLE.size:
+        raise StateError(f"the saved state is cut off: it has {len(blob)} bytes only")
+    _, version, kind, _, count = _PREAMBLE.unpack_from(blob)
+    if version > VERSION:
+        raise StateError(
+            f"the saved state is of format version {version}, but this version of Sash reads up to {VERSION}: use a "
+            "newer one"
+        )
+    at, check = _PREAMBLE.size, crc32(blob[: _PREAMBLE.size])
+    sections: list[bytes] = []
+    while len(sections) < count:
+        end = at + _LENGTH.size + (_LENGTH.unpack_from(blob, at)[0] if at + _LENGTH.size <= len(blob) else 0)
+        if end + _CHECK.size > len(blob):
+            raise StateError(f"the saved state is cut off, or damaged: section {len(sections)} reaches beyond its end")
+        check = crc32(blob[at:end], check)
+        if check != _CHECK.unpack_from(blob, end)[0]:
+            raise StateError(f"the saved state is damaged: the checksum of section {len(sections)} does not match")
+        sections.append(blob[at + _LENGTH.size : end])
+        at = end + _CHECK.size
+    if at != len(blob):
+        raise StateError(f"the saved state is damaged: {len(blob) - at} bytes follow its end")
+    return Envelope(version, kind, sections)
+
+
+def open_sections(blob: bytes, kind: int, least: int = 1) -> list[bytes]:
+    """The sections, at least so many, of an envelope of this kind."""
+    envelope = open_envelope(blob)
+    envelope.require([kind], least)
+    return envelope.sections
 
 
 # arrays of numbers
