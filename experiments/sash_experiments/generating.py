@@ -10,8 +10,7 @@ from typing import Any
 
 from sash.cli.errors import UsageError
 from sash.cli.files import arrow
-from sash.cli.scratch import new_file
-from sash.cli.writers import writing
+from sash.cli.writers import new_file, writing
 from sash_experiments import generators
 
 __all__ = ["add"]

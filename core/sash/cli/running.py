@@ -18,8 +18,7 @@ from typing import Any
 from sash.cli.engines import Job, Tally, engine, engines
 from sash.cli.errors import DataError, UsageError, sentence
 from sash.cli.files import Source, arrow, in_micros
-from sash.cli.scratch import new_file
-from sash.cli.writers import writing
+from sash.cli.writers import new_file, writing
 from sash.query import Query
 from sash.query.file import QueryFileError, QueryImportError, load_query
 from sash.query.import_paths import Imports

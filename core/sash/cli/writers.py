@@ -1,6 +1,9 @@
 """Writers of results to a file, a folder of part files or the console, a table at a time.
 
-A file or folder appears under its name only when it is whole.
+A file or folder appears under its name only when it is whole: a run writes into a scratch file or folder beside its
+output and renames it at the end. The scratch name starts with a dot, so that no reader takes it for data, and has a
+random part, so that two runs do not share it. A run that is interrupted or terminated removes it. One that is killed
+leaves it behind, and the output as it was.
 """
 
 from __future__ import annotations
@@ -8,6 +11,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -16,9 +21,17 @@ from typing import Any, TextIO
 
 from sash.cli.errors import DataError, UsageError
 from sash.cli.files import Format, arrow, format_of, json_value
-from sash.cli.scratch import new_file, new_folder
 
-__all__ = ["Writer", "writing"]
+__all__ = [
+    "SUCCESS",
+    "Writer",
+    "new_file",
+    "new_folder",
+    "writing",
+]
+
+SUCCESS = "_SUCCESS"
+"""The empty file that marks a whole folder, as Spark and Hadoop write it; readers skip it."""
 
 
 class Writer:
@@ -199,3 +212,84 @@ class Console(Writer):
 
 def _cell(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+@contextmanager
+def new_file(path: Path) -> Iterator[Path]:
+    """A scratch file that replaces ``path`` at the end, unless something is raised."""
+    scratch = _beside(path)
+    try:
+        yield scratch
+        os.replace(scratch, path)
+    finally:
+        scratch.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A scratch folder that becomes ``path`` at the end, with a file ``_SUCCESS``, unless something is raised.
+
+    ``path`` must hold no data, neither now nor at the end: old and new results would be one table.
+    """
+    path = path.resolve()
+    _check_no_data(path)
+    move = _replace if _is_replaceable(path) else _fill
+    scratch = _beside(path) if move is _replace else path / _beside(path).name
+    scratch.mkdir()
+    try:
+        yield scratch
+        (scratch / SUCCESS).touch()
+        _check_no_data(path)
+        move(scratch, path)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.part")
+
+
+def _check_no_data(path: Path) -> None:
+    if path.exists() and any(file.name[0] not in "._" for file in path.iterdir()):
+        raise _not_empty(path)
+
+
+def _not_empty(path: Path) -> UsageError:
+    return UsageError(f"{path} is not empty: name a new folder, or a file")
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether another folder can be renamed to this one."""
+    if not path.exists():
+        return True
+    return not os.path.ismount(path) and os.access(path.parent, os.W_OK) and not any(path.iterdir())
+
+
+def _replace(scratch: Path, path: Path) -> None:
+    if path.exists():
+        shutil.copymode(path, scratch)
+    try:
+        os.rename(scratch, path)  # replaces an empty folder only
+    except OSError:
+        _check_no_data(path)  # of another run, meanwhile
+        raise
+
+
+def _fill(scratch: Path, path: Path) -> None:
+    """Move all files into the folder, ``_SUCCESS`` last: it marks the folder as whole."""
+    (path / SUCCESS).unlink(missing_ok=True)
+    moved = list[Path]()
+    try:
+        for file in sorted(scratch.iterdir(), key=lambda file: (file.name == SUCCESS, file.name)):
+            target = path / file.name
+            if not moved:
+                target.touch(exist_ok=False)  # only one of two runs can
+            moved.append(target)
+            os.replace(file, target)
+    except FileExistsError:
+        raise _not_empty(path) from None
+    except BaseException:
+        for target in moved:
+            with suppress(OSError):
+                target.unlink()
+        raise
