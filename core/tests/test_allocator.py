@@ -9,7 +9,7 @@ import sys
 SCRIPT = """
 import resource, sys
 import numpy as np
-from sash.values.allocator import keep_freed_memory
+from sash.spi import keep_freed_memory
 
 def batch():
     columns = [np.ones(90_000) for _ in range(5)]  # some 3.6 MB, 880 pages
