@@ -47,8 +47,7 @@ from sash.runtime.sorted_batches import SortedBatches, coalesce_batches
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.values import dumps
-from sash.values.epochs import FARTHEST, milliseconds, moment
-from sash.values.timestamps import STEPS, nanoseconds
+from sash.values.timestamps import FARTHEST, STEPS, milliseconds, moment, nanoseconds
 
 if TYPE_CHECKING:
     from sash.cli.engines import Job

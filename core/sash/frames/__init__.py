@@ -18,8 +18,7 @@ has data of its kind has imported it.
 
 from sash.frames.frame import Frame, columns_of
 from sash.frames.key_table import factorize
-from sash.values.arrays import to_list
+from sash.values.arrays import in_micros, to_list
 from sash.values.columns import Coded
-from sash.values.timestamps import in_micros
 
 __all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "to_list"]

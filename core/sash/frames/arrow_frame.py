@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from sash.frames.library import Library, LibraryTypes, Shape
-from sash.values.arrays import Array, Nan, data_of, mask_of, null_of, objects, with_nulls
+from sash.values.arrays import Array, Nan, data_of, in_unit, mask_of, null_of, objects, with_nulls
 from sash.values.columns import StructColumn, plain_rows
 from sash.values.time_codec import OrderKind
-from sash.values.timestamps import STEPS, in_unit
+from sash.values.timestamps import STEPS
 
 __all__ = ["ARROW", "ArrowTypes", "array_of"]
 

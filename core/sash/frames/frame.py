@@ -6,21 +6,16 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from sash.aggregations.base import Aggregation
 from sash.frames.arrow_frame import ARROW
 from sash.frames.library import Library
 from sash.frames.pandas_frame import PANDAS
 from sash.frames.polars_frame import POLARS
 from sash.frames.python_frame import PYTHON
-from sash.values.arrays import Nan, to_list
+from sash.values.arrays import Array, Nan, in_micros, to_list
 from sash.values.columns import Coded, StructColumn
-from sash.values.timestamps import in_micros
 
 __all__ = ["Declared", "Frame", "columns_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 class Declared(NamedTuple):
@@ -121,6 +116,7 @@ class Frame:
         tuple, with a column or None for each part. ``types`` are those of :meth:`result_type`: a value that does
         not fit is a TypeError.
 
+        >>> import numpy as np
         >>> frame = columns_of({"plug": ["a", "b"], "load": [1, 2]}, ["plug"])
         >>> frame.make({"plug": np.array(["b"], object), "peak": np.array([2.5])})
         {'plug': ['b'], 'peak': [2.5]}

@@ -13,9 +13,8 @@ from typing import Any, NamedTuple, Protocol
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.result_types import TypeSystem, declared_type
-from sash.values.arrays import Array, Nan, objects, to_list
+from sash.values.arrays import Array, Nan, objects, ticks_of, to_list
 from sash.values.columns import StructColumn
-from sash.values.timestamps import ticks_of
 
 __all__ = ["Library", "LibraryTypes", "Shape"]
 

@@ -18,9 +18,21 @@ from sash.aggregations import Count, MaxCount, MinCount
 from sash.aggregations.base import Aggregation
 from sash.frames.arrow_frame import ARROW
 from sash.frames.library import Library, LibraryTypes, Shape
-from sash.values.arrays import OBJECT, Array, Nan, array_of, data_of, mask_of, narrow, objects, to_list, with_nulls
+from sash.values.arrays import (
+    OBJECT,
+    Array,
+    Nan,
+    array_of,
+    data_of,
+    in_unit,
+    mask_of,
+    narrow,
+    objects,
+    to_list,
+    with_nulls,
+)
 from sash.values.columns import StructColumn
-from sash.values.timestamps import in_unit, zone_name, zone_of
+from sash.values.timestamps import zone_name, zone_of
 
 __all__ = ["PANDAS"]
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from sash.frames.library import Library, LibraryTypes, Shape
-from sash.values.arrays import Array, Nan, data_of, mask_of, objects, with_nulls
+from sash.values.arrays import Array, Nan, data_of, in_unit, mask_of, objects, with_nulls
 from sash.values.columns import StructColumn, plain_rows
-from sash.values.timestamps import in_unit
 
 __all__ = ["POLARS"]
 

@@ -11,9 +11,8 @@ from sash.frames.arrow_frame import ARROW
 from sash.frames.library import Library
 from sash.frames.pandas_frame import PANDAS
 from sash.frames.polars_frame import POLARS
-from sash.values.arrays import Array, Nan, array_of, mask_of, objects, to_list
+from sash.values.arrays import Array, Nan, array_of, in_micros, mask_of, objects, to_list
 from sash.values.columns import StructColumn
-from sash.values.timestamps import in_micros
 
 __all__ = ["PYTHON"]
 

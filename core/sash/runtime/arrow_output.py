@@ -18,8 +18,7 @@ from sash.frames.arrow_frame import ArrowTypes, array_of
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.runtime.window_bounds import POSITION, bound_fields, bound_kind, check_order, lane_fields
-from sash.values.epochs import numbers_of
-from sash.values.timestamps import STEPS
+from sash.values.timestamps import STEPS, numbers_of
 
 if TYPE_CHECKING:
     from sash.runtime.operator import Outcomes

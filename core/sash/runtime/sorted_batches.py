@@ -26,10 +26,10 @@ from sash.query import Query
 from sash.runtime.arrow_output import ArrowOutput
 from sash.runtime.driver import Driver
 from sash.runtime.times import Times
+from sash.values import Array
 
 __all__ = ["KeyNumbers", "SortedBatches", "SortedKeys", "coalesce_batches"]
 
-Array = np.ndarray[Any, Any]
 
 MOST_RESULTS = 1 << 20
 """The results that one call may have: where a row is in thousands of windows, calls take fewer rows."""

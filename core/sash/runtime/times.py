@@ -16,12 +16,11 @@ from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.runtime.window_bounds import bound_steps, check_fit
+from sash.values import Array
 from sash.values.time_codec import TimeCodec
 from sash.values.timestamps import unit_of
 
 __all__ = ["Times"]
-
-Array = np.ndarray[Any, Any]
 
 
 class Times:

@@ -11,9 +11,8 @@ from typing import Any
 
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.epochs import check_step
 from sash.values.time_codec import OrderKind
-from sash.values.timestamps import STEPS, UNIT_NAMES
+from sash.values.timestamps import STEPS, UNIT_NAMES, check_step
 
 __all__ = [
     "POSITION",

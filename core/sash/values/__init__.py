@@ -1,6 +1,12 @@
 """Times, durations, arrays and columns of partials: what every other part computes with."""
 
-__all__ = ["PerformanceWarning"]
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Array", "PerformanceWarning"]
+
+Array = np.ndarray[Any, Any]
 
 
 class PerformanceWarning(UserWarning):

@@ -7,32 +7,38 @@ all else are objects, null as None.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 
-from sash.values.timestamps import datetimes, in_micros
+from sash.values import Array
+from sash.values.timestamps import STEPS, zone_of
 
 __all__ = [
     "OBJECT",
+    "Array",
     "Nan",
     "array_of",
     "as_objects",
     "common_type",
     "concatenate",
     "data_of",
+    "datetimes",
     "in_micros",
+    "in_unit",
     "mask_of",
     "narrow",
     "null_of",
     "number_array",
     "objects",
     "results_of",
+    "ticks_of",
     "to_list",
     "with_nulls",
 ]
 
-Array = np.ndarray[Any, Any]
 Nan = Literal["null", "value"]
 """The meaning of NaN in a pandas column that has no null of its own."""
 OBJECT = np.dtype(object)
@@ -143,8 +149,31 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
     return with_nulls(narrow(data_of(array), kind), mask_of(array))
 
 
+def datetimes(array: Array, zone: str | None = None) -> list[Any]:
+    """Times as Python's datetimes and timedeltas, None for NaT; those of a ``zone`` as datetimes in it. O(n).
+
+    Nanoseconds, which no Python type can hold, stay NumPy's; with a zone they are pandas' Timestamps, if it is
+    installed.
+
+    >>> datetimes(np.array(["2024-03-01T12:00", "NaT"], "datetime64[s]"))
+    [datetime.datetime(2024, 3, 1, 12, 0), None]
+    """
+    fine = np.datetime_data(array.dtype)[0] == "ns"
+    values: list[Any] = list(array) if fine else array.tolist()
+    if fine and (nulls := np.isnat(array)).any():
+        values = [None if null else value for value, null in zip(values, nulls, strict=True)]
+    if zone is None:
+        return values
+    inside = zone_of(zone)
+    if fine and array.dtype.kind == "M" and find_spec("pandas") is not None:
+        from pandas import Timestamp
+
+        return [None if value is None else Timestamp(value, tz="UTC").tz_convert(inside) for value in values]
+    return [value.replace(tzinfo=UTC).astimezone(inside) if hasattr(value, "astimezone") else value for value in values]
+
+
 def to_list(array: Array, zone: str | None = None) -> list[Any]:
-    """The values of a column as Python's own, None for null; times as :func:`~sash.values.timestamps.datetimes`. O(n).
+    """The values of a column as Python's own, None for null; times as :func:`datetimes`. O(n).
 
     >>> to_list(np.ma.MaskedArray([1, 2], [False, True])), to_list(np.array(["2024-03-01", "NaT"], "datetime64[D]"))
     ([1, None], [datetime.date(2024, 3, 1), None])
@@ -154,6 +183,54 @@ def to_list(array: Array, zone: str | None = None) -> list[Any]:
         return datetimes(times if nulls is None else np.where(nulls, np.array("NaT", times.dtype), times), zone)
     values: list[Any] = array.tolist()
     return values
+
+
+def ticks_of(value: Any, unit: str) -> Any:
+    """A timestamp, in UTC, or a duration as a whole number of units, exactly; any other value unchanged. O(1).
+
+    >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
+    (2000, 3, None)
+    """
+    if hasattr(value, "asm8"):
+        value = value.asm8  # pandas' times have nanoseconds
+    elif isinstance(value, datetime):
+        value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
+    elif isinstance(value, timedelta):
+        value = np.timedelta64(value)
+    if not isinstance(value, np.datetime64 | np.timedelta64):
+        return value
+    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
+    if converted != value:
+        raise ValueError(f"{value} is no whole number of units of {unit}")
+    return int(converted.astype(np.int64))
+
+
+def in_unit(array: Array, units: Sequence[str]) -> Array:
+    """Times in the coarsest of ``units`` that is not coarser than their own: what a library can hold. O(n).
+
+    >>> in_unit(np.array([2], "datetime64[h]"), ("s", "ms", "us", "ns")).dtype
+    dtype('<M8[s]')
+    """
+    if array.dtype.kind not in "mM":
+        return array
+    unit = np.datetime_data(array.dtype)[0]
+    if unit in units or unit not in STEPS:
+        return array
+    finer = next(other for other in units if STEPS[other] <= STEPS[unit])
+    return array.astype(f"{array.dtype.kind}8[{finer}]")
+
+
+def in_micros(array: Array) -> Array:
+    """Times of nanoseconds in microseconds, the finest unit of Python's types, if no value changes. O(n).
+
+    >>> in_micros(np.array([2000], "datetime64[ns]")), in_micros(np.array([2001], "timedelta64[ns]")).dtype
+    (array(['1970-01-01T00:00:00.000002'], dtype='datetime64[us]'), dtype('<m8[ns]'))
+    """
+    if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] != "ns":
+        return array
+    coarse = array.astype(f"{array.dtype.kind}8[us]")
+    fine, back = np.asarray(array), np.asarray(coarse.astype(array.dtype))
+    return coarse if ((fine == back) | np.isnat(fine)).all() else array
 
 
 def as_objects(column: Array) -> Array:

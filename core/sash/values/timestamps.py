@@ -1,38 +1,61 @@
-"""Timestamps and durations as users, Python and NumPy write them: their units, their time zones, and conversions."""
+"""Timestamps and durations: their units and time zones as users write them, and times as numbers since 1970.
+
+Whole numbers are exact. A float becomes the nearest nanosecond; its whole part and the rest are converted apart, in the
+same way for a value and for an array, so that both give the same nanosecond. Without a unit, numbers stay as they are.
+"""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from fractions import Fraction
 from functools import lru_cache
-from importlib.util import find_spec
-from typing import Any
+from typing import Any, NoReturn
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from sash.values import Array
+
 __all__ = [
+    "A_TIME",
+    "EPOCH",
+    "EPOCH_UTC",
+    "FARTHEST",
+    "FIRST_DAY",
+    "LEAST",
+    "MOST",
     "STEPS",
     "UNIT_NAMES",
     "as_duration",
-    "datetimes",
-    "in_micros",
-    "in_unit",
+    "check_number",
+    "check_numbers",
+    "check_range",
+    "check_step",
+    "milliseconds",
+    "moment",
     "nanoseconds",
-    "ticks_of",
-    "unit_for",
+    "nanoseconds_of",
+    "nanoseconds_since",
+    "numbers_of",
+    "plain",
+    "refuse_null",
+    "ticks",
     "unit_of",
     "zone_name",
     "zone_of",
 ]
 
-Array = np.ndarray[Any, Any]
-
 STEPS = {"D": 86400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 """Nanoseconds in each unit, the finest last."""
 UNIT_NAMES = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
+EPOCH, EPOCH_UTC, FIRST_DAY = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC), date(1970, 1, 1)
+LEAST, MOST = -(2**63) + 1, 2**63 - 1
+"""The nanoseconds since 1970 that 64 bits hold; the lowest number is NaT."""
+FARTHEST = MOST // 10**6 - 1000
+"""The farthest time from 1970 in milliseconds that fits 64 bits of nanoseconds."""
+A_TIME = "a timestamp (datetime, date, datetime64) or a plain number"
 _DURATION_UNITS = {
     "ns": STEPS["ns"],
     "us": STEPS["us"],
@@ -109,87 +132,6 @@ def unit_of(dtype: np.dtype[Any], column: str) -> str:
     return unit if unit in STEPS else "ns"
 
 
-def unit_for(times: Array, unit: str) -> str:
-    """``unit``, or the first finer one that all ``times``, in nanoseconds, are multiples of. O(n).
-
-    >>> unit_for(np.array([1_500_000_000]), "s")
-    'ms'
-    """
-    units = list(STEPS)
-    return next(finer for finer in units[units.index(unit) :] if not (times % STEPS[finer]).any())
-
-
-def in_unit(array: Array, units: Sequence[str]) -> Array:
-    """Times in the coarsest of ``units`` that is not coarser than their own: what a library can hold. O(n).
-
-    >>> in_unit(np.array([2], "datetime64[h]"), ("s", "ms", "us", "ns")).dtype
-    dtype('<M8[s]')
-    """
-    if array.dtype.kind not in "mM":
-        return array
-    unit = np.datetime_data(array.dtype)[0]
-    if unit in units or unit not in STEPS:
-        return array
-    finer = next(other for other in units if STEPS[other] <= STEPS[unit])
-    return array.astype(f"{array.dtype.kind}8[{finer}]")
-
-
-def in_micros(array: Array) -> Array:
-    """Times of nanoseconds in microseconds, the finest unit of Python's types, if no value changes. O(n).
-
-    >>> in_micros(np.array([2000], "datetime64[ns]")), in_micros(np.array([2001], "timedelta64[ns]")).dtype
-    (array(['1970-01-01T00:00:00.000002'], dtype='datetime64[us]'), dtype('<m8[ns]'))
-    """
-    if array.dtype.kind not in "mM" or np.datetime_data(array.dtype)[0] != "ns":
-        return array
-    coarse = array.astype(f"{array.dtype.kind}8[us]")
-    fine, back = np.asarray(array), np.asarray(coarse.astype(array.dtype))
-    return coarse if ((fine == back) | np.isnat(fine)).all() else array
-
-
-def ticks_of(value: Any, unit: str) -> Any:
-    """A timestamp, in UTC, or a duration as a whole number of units, exactly; any other value unchanged. O(1).
-
-    >>> ticks_of(timedelta(seconds=2), "ms"), ticks_of(np.datetime64(3, "ns"), "ns"), ticks_of(None, "ns")
-    (2000, 3, None)
-    """
-    if hasattr(value, "asm8"):
-        value = value.asm8  # pandas' times have nanoseconds
-    elif isinstance(value, datetime):
-        value = np.datetime64(value if value.tzinfo is None else value.astimezone(UTC).replace(tzinfo=None))
-    elif isinstance(value, timedelta):
-        value = np.timedelta64(value)
-    if not isinstance(value, np.datetime64 | np.timedelta64):
-        return value
-    converted = value.astype(f"{value.dtype.kind}8[{unit}]")
-    if converted != value:
-        raise ValueError(f"{value} is no whole number of units of {unit}")
-    return int(converted.astype(np.int64))
-
-
-def datetimes(array: Array, zone: str | None = None) -> list[Any]:
-    """Times as Python's datetimes and timedeltas, None for NaT; those of a ``zone`` as datetimes in it. O(n).
-
-    Nanoseconds, which no Python type can hold, stay NumPy's; with a zone they are pandas' Timestamps, if it is
-    installed.
-
-    >>> datetimes(np.array(["2024-03-01T12:00", "NaT"], "datetime64[s]"))
-    [datetime.datetime(2024, 3, 1, 12, 0), None]
-    """
-    fine = np.datetime_data(array.dtype)[0] == "ns"
-    values: list[Any] = list(array) if fine else array.tolist()
-    if fine and (nulls := np.isnat(array)).any():
-        values = [None if null else value for value, null in zip(values, nulls, strict=True)]
-    if zone is None:
-        return values
-    inside = zone_of(zone)
-    if fine and array.dtype.kind == "M" and find_spec("pandas") is not None:
-        from pandas import Timestamp
-
-        return [None if value is None else Timestamp(value, tz="UTC").tz_convert(inside) for value in values]
-    return [value.replace(tzinfo=UTC).astimezone(inside) if hasattr(value, "astimezone") else value for value in values]
-
-
 def zone_name(value: datetime) -> str | None:
     """The name of a datetime's zone; its offset, where the zone has no name that another process would know. O(1).
 
@@ -222,3 +164,166 @@ def zone_of(name: str) -> tzinfo:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError) as error:
         raise ValueError(f"time zone {name!r} is not known here: install the package tzdata") from error
+
+
+# numbers since 1970
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy as Python's own; any other value unchanged."""
+    return value.item() if isinstance(value, np.number) else value
+
+
+def refuse_null(value: Any, row: int, column: str) -> NoReturn:
+    """Refuse a missing time."""
+    raise ValueError(f"column {column!r}, row {row}: every row needs a time, but it is {value!r} here")
+
+
+def check_number(value: Any, row: int, column: str, expected: str) -> Any:
+    """A finite number, int or float, that fits 64 bits; any other value is refused. O(1)."""
+    value = plain(value)
+    if value is None:
+        refuse_null(value, row, column)
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float):
+        raise TypeError(f"column {column!r}, row {row}: expected {expected}; got {value!r} of {type(value).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"column {column!r}, row {row}: {value} is not a time: expected a finite number")
+    if not isinstance(value, float):
+        check_range(value, value, row, column)
+    return value
+
+
+def check_range(inside: int, value: Any, row: int, column: str) -> int:
+    """``inside``, which is ``value`` in nanoseconds, if it fits 64 bits. O(1)."""
+    if not LEAST <= inside <= MOST:
+        _refuse_far(value, None, row, column)
+    return inside
+
+
+def check_numbers(array: Array, column: str) -> None:
+    """Refuse an array of other values than numbers. O(1)."""
+    if array.dtype.kind not in "iuf":
+        raise TypeError(f"column {column!r}: expected {A_TIME} in each row; got values of type {array.dtype}")
+
+
+def nanoseconds_since(value: Any, unit: str, row: int, column: str) -> int:
+    """A number of ``unit`` in nanoseconds. A fraction is exact, and rounded down. O(1).
+
+    >>> nanoseconds_since(1_500, "ms", 0, "ts"), nanoseconds_since(1.5, "s", 0, "ts")
+    (1500000000, 1500000000)
+    """
+    step = STEPS[unit]
+    if isinstance(value, Fraction):
+        return max(LEAST, min(MOST, math.floor(value * step)))
+    value = check_number(value, row, column, f"a plain number of {UNIT_NAMES[unit]}")
+    whole: int = math.floor(value)
+    if abs(whole) >= MOST // step + (not isinstance(value, float)):
+        _refuse_far(value, unit, row, column)
+    rest: int = round((value - whole) * step) if isinstance(value, float) else 0
+    return whole * step + rest
+
+
+def nanoseconds_of(array: Array, unit: str | None, column: str, row: int) -> Array:
+    """Numbers of ``unit`` in nanoseconds; without one, finite numbers as int64 or float64. O(n).
+
+    >>> nanoseconds_of(np.array([1.5, 2.0]), "s", "ts", row=0)
+    array([1500000000, 2000000000])
+    """
+    check_numbers(array, column)
+    step = STEPS[unit or "ns"]
+    if array.dtype.kind != "f":
+        if array.dtype == np.uint64:
+            _check_bound(array, MOST + 1, array, None, column, row)
+        array = array.astype(np.int64, copy=False)
+        if step == 1:
+            return array
+        _check_bound(array, MOST // step + 1, array, unit, column, row)
+        return np.multiply(array, step)
+    array = array.astype(np.float64, copy=False)
+    if not (finite := np.isfinite(array)).all():
+        at = int((~finite).argmax())
+        check_number(float(array[at]), row + at, column, A_TIME)
+    if unit is None:
+        return array
+    whole = np.floor(array)
+    _check_bound(whole, MOST // step, array, unit, column, row)
+    inside: Array = whole.astype(np.int64) * step + np.rint((array - whole) * step).astype(np.int64)
+    return inside
+
+
+def numbers_of(array: Array, unit: str, whole: bool) -> Array:
+    """Nanoseconds as numbers of ``unit``: floats, unless they are asked for as ``whole`` ones and are. O(n).
+
+    >>> numbers_of(np.array([1_500_000_000]), "ms", whole=True), numbers_of(np.array([1_500_000_000]), "s", whole=False)
+    (array([1500]), array([1.5]))
+    """
+    count, rest = np.divmod(array.astype(np.int64, copy=False), STEPS[unit])
+    return count if whole and not rest.any() else count + rest / STEPS[unit]
+
+
+def ticks(array: Array, column: str, row: int) -> Array:
+    """The nanoseconds of an array of datetime64; O(n), without a copy if it is in nanoseconds.
+
+    >>> ticks(np.array([3], "datetime64[us]"), "ts", row=0)
+    array([3000])
+    """
+    if (nulls := np.isnat(array)).any():
+        refuse_null(array[int(nulls.argmax())], row + int(nulls.argmax()), column)
+    unit = unit_of(array.dtype, column)
+    counts, step = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64), STEPS[unit]
+    if step == 1:
+        return counts
+    _check_bound(counts, MOST // step + 1, array, None, column, row)
+    return counts * step
+
+
+def check_step(step: int, unit: str, column: str) -> None:
+    """Refuse a window whose bounds, ``step`` nanoseconds apart, whole numbers of ``unit`` cannot hold. O(1)."""
+    if step % STEPS[unit]:
+        raise ValueError(
+            f"{column}: a window of {step} ns has ends that whole numbers of time_unit={unit!r} cannot tell; make it "
+            f"one of whole {UNIT_NAMES[unit]}, or the column one of floats"
+        )
+
+
+def milliseconds(at: Any) -> int:
+    """A time or a plain number of milliseconds, rounded up. O(1).
+
+    >>> milliseconds(datetime(1970, 1, 1, 0, 0, 1, 1)), milliseconds(date(1970, 1, 2))
+    (1001, 86400000)
+    """
+    if isinstance(at, datetime):  # as most often
+        since = at - (EPOCH if at.tzinfo is None else EPOCH_UTC)
+        return (since.days * 86400 + since.seconds) * 1000 + -(-since.microseconds // 1000)
+    if isinstance(at, np.datetime64):
+        return -(-int(at.astype("datetime64[ns]").astype(np.int64)) // 10**6)
+    if isinstance(at, int | float | np.number):
+        return math.ceil(at)
+    days: int = (at - FIRST_DAY).days
+    return days * 86_400_000
+
+
+def moment(milliseconds: int, zoned: bool) -> datetime:
+    """The time that so many milliseconds are, as near as nanoseconds can tell; in UTC if ``zoned``. O(1).
+
+    >>> moment(1001, zoned=False)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, 1000)
+    """
+    return (EPOCH_UTC if zoned else EPOCH) + timedelta(milliseconds=max(min(milliseconds, FARTHEST), -FARTHEST))
+
+
+def _check_bound(counts: Array, bound: int, array: Array, unit: str | None, column: str, row: int) -> None:
+    """Refuse the first time of an array whose count of units is not between -bound and bound."""
+    if len(counts) and not -bound < counts.min() <= counts.max() < bound:
+        at = int(((counts <= -bound) | (counts >= bound)).argmax())
+        _refuse_far(array[at], unit, row + at, column)
+
+
+def _refuse_far(value: Any, unit: str | None, row: int, column: str) -> NoReturn:
+    bits = unit is None and isinstance(value, int | np.integer)
+    limits = "of 64 bits" if bits else "between the years 1677 and 2262"
+    unit_name = "" if unit is None else f" {UNIT_NAMES[unit]}"
+    hint = "" if unit is None else f"; is time_unit={unit!r} right?"
+    raise ValueError(
+        f"column {column!r}, row {row}: {value}{unit_name} is out of range: expected a time {limits}{hint}"
+    )
