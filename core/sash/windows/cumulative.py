@@ -26,59 +26,51 @@ class CumulativeWindow(ContextFree):
     step: Any
     offset: Any = 0
     on: str | None = None
-    _ticks: TimeWindow = field(init=False, repr=False, compare=False)
-    _numbers: tuple[Any, Any, Any] = field(init=False, repr=False, compare=False)
-    _steps: int = field(init=False, repr=False, compare=False)
+    ticks: TimeWindow = field(init=False, repr=False, compare=False)
+    """The tumbling windows of one step, whose bounds are its edges."""
+    numbers: tuple[int, Any, Any] = field(init=False, repr=False, compare=False)
+    """How many steps a range has; a step and the offset in the unit that times have inside."""
+    _range: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        numbers = range_, step, _ = measured(self, "range", "step", "offset")
+        range_, step, offset = measured(self, "range", "step", "offset")
         if not (steps := _quotient(range_, step)):
             raise ValueError(f"step {self.step} does not divide range {self.range}: use one that does")
-        object.__setattr__(self, "_numbers", numbers)
-        object.__setattr__(self, "_steps", steps)
-        object.__setattr__(self, "_ticks", TimeWindow(self.step, self.step, self.offset, self.on))
-
-    @property
-    def numbers(self) -> tuple[int, Any, Any]:
-        """How many steps a range has; a step and the offset in the unit that times have inside."""
-        return self._steps, *self._numbers[1:]
-
-    @property
-    def ticks(self) -> TimeWindow:
-        """The tumbling windows of one step, whose bounds are its edges."""
-        return self._ticks
+        object.__setattr__(self, "numbers", (steps, step, offset))
+        object.__setattr__(self, "_range", range_)
+        object.__setattr__(self, "ticks", TimeWindow(self.step, self.step, self.offset, self.on))
 
     @property
     def bound_steps(self) -> tuple[Any, ...]:
-        return self._numbers
+        return self._range, *self.numbers[1:]
 
     def file_table(self) -> dict[str, Any]:
         table = {"type": "cumulative", "range": self.range, "step": self.step}
-        return table | {"offset": self._ticks.file_offset(), "on": self.on}
+        return table | {"offset": self.ticks.file_offset(), "on": self.on}
 
     def __str__(self) -> str:
-        offset = f" offset {self.offset}" if self._numbers[2] else ""
+        offset = f" offset {self.offset}" if self.numbers[2] else ""
         return f"cumulative {self.range} by {self.step}{offset}" + (f" on {self.on}" if self.on else "")
 
     def index(self, time: Any) -> int:
         """The largest k whose window begins at or before ``time``."""
-        k = self._ticks.index(time)
-        return k - k % self._steps + self._steps - 1
+        k = self.ticks.index(time)
+        return k - k % self.numbers[0] + self.numbers[0] - 1
 
     def start(self, k: int) -> Any:
         """Where window k begins."""
-        return self._ticks.start(k - k % self._steps)
+        return self.ticks.start(k - k % self.numbers[0])
 
     def first_behind(self, after: Any) -> int:
         """The first k whose window ends behind ``after``."""
-        return self._ticks.first_behind(after)
+        return self.ticks.first_behind(after)
 
     def next_edge(self, after: Any) -> Any:
-        return self._ticks.next_edge(after)
+        return self.ticks.next_edge(after)
 
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
         for k in count(self.first_behind(after)):
-            end = self._ticks.start(k) + self._numbers[1]
+            end = self.ticks.start(k) + self.numbers[1]
             if end > upto:
                 return
             yield self.start(k), end

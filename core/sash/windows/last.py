@@ -27,7 +27,8 @@ class Last(Window):
     on: str | None = None
     partial: bool = False
     columns: tuple[str, ...] = field(default=(), init=False, repr=False)
-    _ticks: TimeWindow = field(init=False, repr=False, compare=False)
+    ticks: TimeWindow = field(init=False, repr=False, compare=False)
+    """The tumbling windows whose ends are its edges."""
 
     def __post_init__(self) -> None:
         if isinstance(self.count, bool) or not isinstance(self.count, int):
@@ -39,12 +40,7 @@ class Last(Window):
                 raise TypeError(f"every must be a duration such as '10s'; name a column with on=; got {self.every!r}")
             object.__setattr__(self, "every", as_duration(self.every, "every"))
             object.__setattr__(self, "offset", as_duration(self.offset, "offset"))
-        object.__setattr__(self, "_ticks", TimeWindow(self.every, self.every, self.offset, self.on))
-
-    @property
-    def ticks(self) -> TimeWindow:
-        """The tumbling windows whose ends are its edges."""
-        return self._ticks
+        object.__setattr__(self, "ticks", TimeWindow(self.every, self.every, self.offset, self.on))
 
     @property
     def edges_are_positions(self) -> bool:
@@ -52,13 +48,13 @@ class Last(Window):
 
     @property
     def bound_steps(self) -> tuple[Any, ...]:
-        return self._ticks.numbers
+        return self.ticks.numbers
 
     def context_class(self, arrival: bool) -> ContextClass:
         return ContextClass.FCA
 
     def file_table(self) -> dict[str, Any]:
-        table = {"type": "last", "count": self.count, "every": self.every, "offset": self._ticks.file_offset()}
+        table = {"type": "last", "count": self.count, "every": self.every, "offset": self.ticks.file_offset()}
         return table | {"on": self.on, "partial": self.partial or None}
 
     def __str__(self) -> str:

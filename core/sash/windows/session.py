@@ -20,7 +20,8 @@ class Session(Window):
     gap: Any
     on: str | None = None
     columns: tuple[str, ...] = field(default=(), init=False, repr=False)
-    _number: Any = field(init=False, repr=False, compare=False)
+    number: Any = field(init=False, repr=False, compare=False)
+    """The gap in the unit that times have inside."""
 
     def __post_init__(self) -> None:
         if self.on is None:
@@ -30,16 +31,11 @@ class Session(Window):
         number = nanoseconds(self.gap) if self.on is None else checked_number(self.gap, "gap", self.on)
         if number <= 0:
             raise ValueError(f"gap must be more than 0; got {self.gap!r}")
-        object.__setattr__(self, "_number", number)
-
-    @property
-    def number(self) -> Any:
-        """The gap in the unit that times have inside."""
-        return self._number
+        object.__setattr__(self, "number", number)
 
     @property
     def bound_steps(self) -> tuple[Any, ...]:
-        return (self._number,)
+        return (self.number,)
 
     def file_table(self) -> dict[str, Any]:
         return {"type": "session", "gap": self.gap, "on": self.on}

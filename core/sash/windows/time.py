@@ -28,8 +28,10 @@ class TimeWindow(ContextFree):
     slide: Any
     offset: Any = 0
     on: str | None = None
-    _numbers: tuple[Any, Any, Any] = field(init=False, repr=False, compare=False)
-    _aligned: bool = field(init=False, repr=False, compare=False)
+    numbers: tuple[Any, Any, Any] = field(init=False, repr=False, compare=False)
+    """Range, slide and offset in the unit that times have inside: nanoseconds, or that of ``on``."""
+    aligned: bool = field(init=False, repr=False, compare=False)
+    """Whether the slide divides the range, so that windows end where others begin."""
 
     def __post_init__(self) -> None:
         numbers = measured(self, "range", "slide", "offset")
@@ -39,19 +41,9 @@ class TimeWindow(ContextFree):
                 f"range {self.range} is below slide {self.slide}: tuples between windows would be in none; "
                 f"use a range of at least {self.slide}, or sample the input first"
             )
-        object.__setattr__(self, "_numbers", numbers)
+        object.__setattr__(self, "numbers", numbers)
         whole = isinstance(range_, int) and isinstance(slide, int)
-        object.__setattr__(self, "_aligned", whole and range_ % slide == 0)
-
-    @property
-    def numbers(self) -> tuple[Any, Any, Any]:
-        """Range, slide and offset in the unit that times have inside: nanoseconds, or that of ``on``."""
-        return self._numbers
-
-    @property
-    def aligned(self) -> bool:
-        """Whether the slide divides the range, so that windows end where others begin."""
-        return self._aligned
+        object.__setattr__(self, "aligned", whole and range_ % slide == 0)
 
     @property
     def ticks(self) -> TimeWindow:
@@ -60,11 +52,11 @@ class TimeWindow(ContextFree):
 
     @property
     def bound_steps(self) -> tuple[Any, ...]:
-        return self._numbers
+        return self.numbers
 
     @property
     def slices_a_window(self) -> int:
-        return int(self._numbers[0] // self._numbers[1])
+        return int(self.numbers[0] // self.numbers[1])
 
     @property
     def slices_covered(self) -> int:
@@ -72,10 +64,10 @@ class TimeWindow(ContextFree):
 
     def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk | None:
         """By Theorem 2, unless the window is on a measure whose units are no times."""
-        return BestChunk.of_times(*self._numbers[:2], merge_ns()) if self.on is None else None
+        return BestChunk.of_times(*self.numbers[:2], merge_ns()) if self.on is None else None
 
     def slices_words(self) -> str:
-        return super().slices_words() + ("" if self._aligned else ", cut where windows end too")
+        return super().slices_words() + ("" if self.aligned else ", cut where windows end too")
 
     def file_offset(self) -> Any:
         """The offset as a query file has it; None if there is none."""
@@ -88,11 +80,11 @@ class TimeWindow(ContextFree):
 
     def __str__(self) -> str:
         text = f"W[{self.range}, {self.slide}]"
-        return text + (f" offset {self.offset}" if self._numbers[2] else "") + (f" on {self.on}" if self.on else "")
+        return text + (f" offset {self.offset}" if self.numbers[2] else "") + (f" on {self.on}" if self.on else "")
 
     def index(self, time: Any) -> int:
         """The largest k whose window begins at or before ``time``."""
-        _, slide, offset = self._numbers
+        _, slide, offset = self.numbers
         k = (time - offset) // slide
         if isinstance(k, int):
             return k
@@ -105,12 +97,12 @@ class TimeWindow(ContextFree):
 
     def start(self, k: int) -> Any:
         """Where window k begins."""
-        _, slide, offset = self._numbers
+        _, slide, offset = self.numbers
         return offset + k * slide
 
     def first_behind(self, after: Any) -> int:
         """The first k whose window ends behind ``after``."""
-        range_ = self._numbers[0]
+        range_ = self.numbers[0]
         k = self.index(after - range_)
         while self.start(k) + range_ <= after:
             k += 1
@@ -120,12 +112,12 @@ class TimeWindow(ContextFree):
 
     def next_edge(self, after: Any) -> Any:
         start = self.start(self.index(after) + 1)
-        if self._aligned:
+        if self.aligned:
             return start
-        return min(start, self.start(self.first_behind(after)) + self._numbers[0])
+        return min(start, self.start(self.first_behind(after)) + self.numbers[0])
 
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
-        range_ = self._numbers[0]
+        range_ = self.numbers[0]
         for k in count(self.first_behind(after)):
             start = self.start(k)
             if start + range_ > upto:
