@@ -445,10 +445,6 @@ class TestColumn:
         assert PartialColumn.of([1]) != [1]
         assert PartialColumn.of(["a"]) == PartialColumn.of(["a"])
 
-    def test_bytes(self) -> None:
-        assert PartialColumn.of([(1, 2.0), None]).nbytes == 2 + 2 * 16
-        assert PartialColumn.of(["a", "b"]).nbytes == 2 + 2 * 8
-
 
 def test_what_is_compiled_is_kept_for_other_processes(tmp_path: Path) -> None:
     program = (

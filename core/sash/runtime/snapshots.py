@@ -150,12 +150,4 @@ class Snapshots(Stream):
         plan(query, self._own)  # refuses what cannot run before anything changes
         other = type(self).restore(query, self.snapshot(trusted=True), own_watermark=self._own, trusted=True)
         other._driver.dropped = self._driver.dropped
-        changes = list(vars(other).items())
-        before = [(name, getattr(self, name)) for name, _ in changes]
-        try:
-            for name, value in changes:
-                setattr(self, name, value)
-        except BaseException:
-            for name, value in before:
-                setattr(self, name, value)
-            raise
+        self.__dict__ = vars(other)  # in one step, so that an interrupt comes before or after it

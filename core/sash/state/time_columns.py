@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.values.arrays import Array, in_micros, objects, to_list, with_nulls
+from sash.values.arrays import Array, array_of, in_micros, objects, to_list
 from sash.values.columns import PartialColumn
 
 __all__ = ["TIME_BOUNDS", "cast_times", "convert_units", "exact_column", "join_times", "time_column", "time_list"]
@@ -90,15 +90,7 @@ def join_times(columns: Sequence[Array]) -> Array:
 
 def exact_column(values: Sequence[Any]) -> Array:
     """A column that keeps each value's type: of numbers if they are all of one type, else of objects. O(n)."""
-    kinds = set(map(type, values)) - {type(None)}
-    kind = kinds.pop() if len(kinds) == 1 else None
-    if kind not in (bool, int, float):
-        return objects(values)
-    nulls = np.fromiter((value is None for value in values), bool, len(values))
-    try:
-        return with_nulls(np.array([kind() if value is None else value for value in values], kind), nulls)
-    except OverflowError:
-        return objects(values)
+    return objects(values) if len(set(map(type, values)) - {type(None)}) > 1 else array_of(values)
 
 
 def convert_units(

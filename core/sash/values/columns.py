@@ -120,12 +120,6 @@ class PartialColumn:
         arrays = (np.concatenate(parts) for parts in zip(*(column.arrays for column in filled), strict=True))
         return PartialColumn(np.concatenate([column.valid for column in columns]), like.shape, tuple(arrays))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of its arrays; of objects, only of the references to them."""
-        size = sum(array.nbytes for array in self.arrays) if self.objects is None else 8 * len(self.objects)
-        return int(self.valid.nbytes) + size
-
     def __len__(self) -> int:
         return len(self.valid)
 
