@@ -21,11 +21,10 @@ from hypothesis import strategies as st
 
 import sash
 from sash.runtime.operator import KeyedOperator
-from sash.state import snapshot_format
+from sash.state import Contents, read, read_parts, snapshot_format, write, write_parts
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.key_states import KeyState, SliceState, gather, scatter
 from sash.state.lane_state import BLOCK, LaneState, WindowState
-from sash.state.snapshot import Contents, read, read_parts, write, write_parts
 from sash.state.snapshot_format import StateError
 from sash.state.values import NotTagged, dumps, loads
 

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Self
 
+from sash import state
 from sash.engine.planner import plan
 from sash.frames.key_table import KeyTable
 from sash.query import Query
 from sash.runtime.stream import Stream
 from sash.runtime.times import Times
-from sash.state import snapshot
+from sash.state import Changes, Contents
 from sash.state.blocks import BlockId
-from sash.state.snapshot import Changes, Contents
 from sash.state.snapshot_format import StateError, state_errors
 from sash.windows import Window
 
@@ -29,7 +29,7 @@ class Snapshots(Stream):
         ``trusted`` allows partials of types that Sash does not know, which are pickled: only for places that nobody
         else can write to.
         """
-        return snapshot.write(self.query, self._contents(), trusted)
+        return state.write(self.query, self._contents(), trusted)
 
     def snapshot_parts(self, *, trusted: bool = False) -> Changes:
         """What to write and what to delete since the last call, or since :meth:`restore_parts`.
@@ -51,7 +51,7 @@ class Snapshots(Stream):
         >>> sash.Operator.restore_parts(op.query, header, blocks).process_batch({"k": ["a"], "x": [5]})["n"]
         [2004]
         """
-        changes, serials, blocks = snapshot.write_parts(self.query, self._contents(), trusted)
+        changes, serials, blocks = state.write_parts(self.query, self._contents(), trusted)
         before = self._serials, self._blocks
         try:
             self._serials, self._blocks = serials, blocks
@@ -85,19 +85,19 @@ class Snapshots(Stream):
         >>> sash.Operator.restore(query, op.snapshot()).process({"plug": "a", "load": 9})
         [{'plug': 'a', 'window_start': 0, 'window_end': 2, 'peak': 9}]
         """
-        return cls._from(query, snapshot.read(query, blob, trusted), options)
+        return cls._from(query, state.read(query, blob, trusted), options)
 
     @classmethod
     def restore_parts(
         cls, query: Query, header: bytes, blocks: Mapping[BlockId, bytes], *, trusted: bool = False, **options: Any
     ) -> Self:
         """:meth:`restore` from the last header of :meth:`snapshot_parts` and all blocks not deleted since. O(state)."""
-        return cls._from(query, snapshot.read_parts(query, header, blocks, trusted), options)
+        return cls._from(query, state.read_parts(query, header, blocks, trusted), options)
 
     @staticmethod
     def check_parts(query: Query, header: bytes) -> None:
         """Refuse a header that :meth:`restore_parts` would refuse for this query, with the reason. O(header)."""
-        snapshot.check(query, header)
+        state.check(query, header)
 
     @classmethod
     def _from(cls, query: Query, contents: Contents, options: Mapping[str, Any]) -> Self:
@@ -118,9 +118,9 @@ class Snapshots(Stream):
         self._keys = KeyTable.read(names, contents.keys)
         self._serials, self._blocks = contents.serials, contents.blocks
         for lane in self._driver.lanes:
-            state = contents.lanes.get(lane.lane.order or "")
-            if state is not None:
-                lane.restore(state)
+            saved = contents.lanes.get(lane.lane.order or "")
+            if saved is not None:
+                lane.restore(saved)
 
     # adding and removing windows
 
