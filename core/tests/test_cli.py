@@ -174,7 +174,7 @@ ERRORS = {
         "has no column 'key', which the query reads; it has 'a'",
     ),
     "a wrong type": (1, ["--query", "q.toml", "--input", "wrong.csv"], "'ts'"),
-    "no format": (2, ["--query", "q.toml", "--input", "in.data"], "say --format"),
+    "no format": (2, ["--query", "q.toml", "--input", "in.data"], "add --format"),
     "not JSON": (1, ["--query", "q.toml", "--input", "bad.jsonl"], "line 2: this is not JSON"),
     "not an object": (1, ["--query", "q.toml", "--input", "list.jsonl"], "line 1: expected an object"),
     "not Parquet": (1, ["--query", "q.toml", "--input", "bad.parquet"], "cannot be read as parquet"),
@@ -187,7 +187,7 @@ ERRORS = {
     "an output of no format": (
         2,
         ["--query", "q.toml", "--input", "in.csv", "--output", "out.txt"],
-        "say --output-format",
+        "add --output-format",
     ),
 }
 FILES = {
@@ -325,7 +325,7 @@ def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path, ran: Ra
 
 
 def test_a_stream_whose_engine_does_not_tell_its_state_says_so() -> None:
-    assert "state         not told by the engine\n" in summary(Tally(late=0), 1.0, "flink", streaming=True)
+    assert "state         not reported by the engine\n" in summary(Tally(late=0), 1.0, "flink", streaming=True)
 
 
 def test_progress_tells_how_far_it_is() -> None:

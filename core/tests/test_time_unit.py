@@ -229,7 +229,7 @@ def test_timestamps_with_a_unit_are_refused() -> None:
 
 def test_ends_that_whole_numbers_cannot_tell_are_refused_and_floats_tell_them() -> None:
     query = query_of("s", key=None, windows=sash.tumbling("1500ms"))
-    words = "a window of 1500000000 ns has ends that whole numbers of time_unit='s' .* whole seconds, or the column one"
+    words = "a window of 1500000000 ns has bounds that whole numbers of time_unit='s' .* whole seconds, or a column of"
     with pytest.raises(ValueError, match=f"column 'ts' holds whole numbers: {words}"):
         sash.run(query, {"ts": [1, 2], "x": [1, 1]})
     with pytest.raises(ValueError, match=f"column 'ts' holds whole numbers: {words}"):

@@ -119,7 +119,7 @@ class Aggregation:
     carried: ClassVar[tuple[int, ...]] = ()
     """Input columns in which a null is a value. A null in another column skips the row."""
     lifts_booleans: ClassVar[bool] = False
-    """Whether compiled functions tell booleans from 0 and 1."""
+    """Whether compiled functions distinguish booleans from 0 and 1."""
     _options: ClassVar[tuple[str, ...]] = ()
     """The names of the constructor's keyword arguments, which are attributes too."""
     _lifts_rows: ClassVar[bool] = True

@@ -33,7 +33,7 @@ def sentence(error: BaseException) -> str:
 
 
 def root_cause(texts: Iterable[str]) -> str:
-    """The sentence that tells most, of the messages of an engine's error and of its causes, with or without traces.
+    """The most helpful sentence of the messages of an engine's error and its causes, with or without traces.
 
     >>> root_cause(["Could not execute", "[Internal error, <Exception on server side:\\na.B: no\\n\\tat a.B.c(B:1)\\n"
     ...             "Caused by: java.io.IOException: no room\\n\\t... 3 more\\n\\nEnd of exception on server side>]"])
@@ -48,4 +48,4 @@ def root_cause(texts: Iterable[str]) -> str:
     ours = [line for line in messages if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
     if ours:
         return ours[-1].partition(": ")[2]
-    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", messages[-1]) if messages else "it does not say why"
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", messages[-1]) if messages else "it gives no reason"

@@ -67,7 +67,7 @@ class Source:
             raise DataError(f"{path} holds files of several formats, {', '.join(sorted(map(str, formats)))}: name one")
         (kind,) = formats
         if kind is None:
-            raise UsageError(f"{path}: the name does not tell whether it is Parquet, CSV or JSON lines; say --format")
+            raise UsageError(f"{path}: the name does not say whether it is Parquet, CSV or JSON lines: add --format")
         with _naming(files[0], kind):
             return cls(tuple(files), kind, _schema(files[0], kind))
 
@@ -82,7 +82,7 @@ class Source:
             yield from _READERS[self.format](file, self.schema)
 
     def rows(self) -> int | None:
-        """How many rows there are; None if only reading them would tell."""
+        """How many rows there are; None if that is unknown without reading them."""
         if self.format != "parquet":
             return None
         rows = 0
@@ -167,7 +167,7 @@ def _read_jsonl(file: Path, schema: Any) -> Iterator[Any]:
                 return
             yield _table(file, rows, schema)
         if schema is None:
-            raise DataError(f"{file} is empty: nothing tells its columns")
+            raise DataError(f"{file} is empty, so its columns are unknown")
 
 
 _READERS = {"parquet": _read_parquet, "csv": _read_csv, "jsonl": _read_jsonl}

@@ -48,8 +48,8 @@ def add(commands: Any) -> None:
     run.add_argument("--engine", default="local", help=f"{', '.join(engines())} (default %(default)s)")
     run.add_argument("--streaming", action="store_true", help="take the files as a stream, in the order of writing")
     run.add_argument("--parallelism", type=_positive, metavar="N", help="tasks at a time, on engines that have them")
-    run.add_argument("--format", choices=FORMATS, help="of the input, where names do not tell")
-    run.add_argument("--output-format", choices=FORMATS, help="of the output, where its name does not tell")
+    run.add_argument("--format", choices=FORMATS, help="of the input, if file names do not show it")
+    run.add_argument("--output-format", choices=FORMATS, help="of the output, if its name does not show it")
     run.add_argument("--summary", type=Path, metavar="FILE", help="also write the summary to this file, as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress and no summary")
     _add_allow_imports(run)
@@ -62,7 +62,7 @@ def add(commands: Any) -> None:
     warm.add_argument("query", type=Path, nargs="?", metavar="Q.toml", help="the query file")
     _add_allow_imports(warm)
     warm.set_defaults(command=_warm)
-    explain = commands.add_parser("explain", help="tell how a query runs", description="The plan of a query, in words.")
+    explain = commands.add_parser("explain", help="show how a query runs", description="The plan of a query, in words.")
     explain.add_argument("query", type=Path, metavar="Q.toml", help="the query file")
     _add_allow_imports(explain)
     explain.set_defaults(command=_explain)
@@ -207,7 +207,7 @@ def summary(tally: Tally, seconds: float, where: str, streaming: bool = False) -
     time          0.50 s on local, 2,000 rows/s
     """
     rate = f", {tally.rows_in / seconds:,.0f} rows/s" if tally.rows_in and seconds > 0 else ""
-    unknown = "not told by the engine"
+    unknown = "not reported by the engine"
     no_state = unknown if streaming else "none kept"
     lines = {
         "rows in": f"{tally.rows_in:,}",

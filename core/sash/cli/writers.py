@@ -87,7 +87,7 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
     kind = format_of(path, wanted) or ("parquet" if folder else None)
     if kind is None:
         raise UsageError(
-            f"{path}: the name does not tell whether to write Parquet, CSV or JSON lines; say --output-format"
+            f"{path}: the name does not say whether to write Parquet, CSV or JSON lines: add --output-format"
         )
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")

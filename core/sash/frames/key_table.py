@@ -36,8 +36,8 @@ class KeyTable:
         self._columned = 0  # the first keys are in columns, the others in rows
         self._rows: list[Key] = []
         self.numbers: dict[Any, int] | None = {}
-        """The numbers of keys, which are single values or tuples; None: to be made. Only this class changes it."""
-        self._listed: list[Key] | None = []  # the keys in columns, as rows; None: to be made
+        """The numbers of keys, which are single values or tuples; None: not computed yet. Changed only here."""
+        self._listed: list[Key] | None = []  # the keys in columns, as rows; None: not yet computed
 
     def __len__(self) -> int:
         return self._columned + len(self._rows)
@@ -65,7 +65,7 @@ class KeyTable:
         return number
 
     def number_batch(self, codes: Array, distinct: Mapping[str, Array]) -> Array:
-        """The numbers of rows' keys, given as ``codes`` of ``distinct`` ones. A look-up a distinct key."""
+        """The numbers of rows' keys, which are ``codes`` of ``distinct`` ones. A look-up a distinct key."""
         if len(codes) and not self._names:
             self.number(())
         if not len(codes) or not self._names:
@@ -147,7 +147,7 @@ class KeyTable:
 
 
 def _stack(columns: dict[str, Array], more: dict[str, Array]) -> dict[str, Array]:
-    """Columns with further rows behind theirs."""
+    """Columns with further rows after theirs."""
     return {name: concatenate(column, more[name]) for name, column in columns.items()} or more
 
 
@@ -229,7 +229,7 @@ def _bits(array: Array, key: str) -> Array:
 
 
 def _hashed(values: list[Any], key: str) -> Array:
-    """The numbers that a dict gives to the values, as it does to keys of rows."""
+    """Number the values with a dict, as the keys of rows."""
     try:
         table: dict[Any, int] = dict(zip(dict.fromkeys(values), count()))
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What every library of tables (pandas, polars, Arrow, Python itself) does here, and its types in Python's terms.
+"""What Sash needs of every library of tables (pandas, polars, Arrow, Python itself), and types in Python's terms.
 
 No library is imported: whoever has data of its kind has imported it.
 """
@@ -33,7 +33,7 @@ _WIDE = Context(prec=77)
 
 
 class Library(Protocol):
-    """How one library's tables are read and made. A ``column`` is one of the library's."""
+    """How to read and create one library's tables. A ``column`` is one of the library's."""
 
     package: str = ""
 

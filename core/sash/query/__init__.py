@@ -31,14 +31,14 @@ class Query:
 
     - ``key`` and ``aggregates`` name columns of the results. "window", "window_start", "window_end" and "revision" are
       reserved: rename a key column that is called so.
-    - ``windows`` is one window, or several by name: they share slices, and results tell the name in ``window``.
+    - ``windows`` is one window, or several by name: they share slices, and results have the name in ``window``.
     - ``time`` names the column that orders the tuples; without one they are taken in the order of their arrival.
     - ``time_unit`` says what plain numbers in ``time`` are: "s", "ms", "us" or "ns" since 1970. Windows, delays and
       lateness can then be durations; the ends of windows are numbers in that unit. Times that are timestamps have a
       unit of their own and are refused with it.
     - ``watermark_delay`` is how much disorder to wait for: a duration, or a number where ``time`` (or the column that a
       window is ``on``) has plain numbers; with several such columns a mapping from them.
-    - ``allowed_lateness`` is for how long a result can still be corrected, given likewise. With it results have a
+    - ``allowed_lateness`` is for how long a result can still be corrected, in the same units. With it results have a
       ``revision``.
     - ``algorithm`` is "auto", or the name of one in :mod:`sash.aggregators`, in lower case, or "lazy" or "eager".
     - ``combine_time`` is the duration of one merge, from which the chunks of PBA follow and whether a second thread
@@ -171,7 +171,7 @@ class Query:
         return Together(tuple(self.aggregates.values()))
 
     def using(self, **changes: Any) -> Query:
-        """The same query but for the given fields.
+        """The same query with other values of some fields.
 
         >>> import sash
         >>> query = sash.Query(windows=sash.sliding(16), aggregates={"peak": sash.Max("load")})

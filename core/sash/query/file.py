@@ -29,7 +29,7 @@ q = 0.99
 | "sliding" | range, slide (1), offset (0), on, partial (false) |
 | "tumbling" | range, offset (0), on |
 | "session" | gap, on |
-| "punctuated" | when: a boolean column; or the path of a function, with columns, which it is given |
+| "punctuated" | when: a boolean column; or the path of a function, with the columns that it takes |
 | "last" | count, every, offset (0), on, partial (false) |
 | "package.module:Name" | the arguments of a class of windows; none for a window that is ready |
 
@@ -144,7 +144,7 @@ def _own_window(window: Any) -> Table:
     if is_dataclass(window):
         arguments = {field.name: getattr(window, field.name) for field in fields(window) if field.init}
     elif vars(window):
-        raise ValueError(f"{window!r} holds values that a file cannot tell: make {kind.__name__} a dataclass")
+        raise ValueError(f"{window!r} holds values that a file cannot describe: make {kind.__name__} a dataclass")
     else:
         arguments = {}
     return {"type": path_of(kind, f"the type of {window!r}")} | arguments

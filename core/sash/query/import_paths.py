@@ -77,7 +77,7 @@ class Imports:
             raise ImportRefused(f"{path!r} names an inner part of package {prefix!r}", None)
 
     def _check_owner(self, path: str, thing: Any) -> None:
-        """Refuse what an allowed module has from another one. Objects that it made itself are its own."""
+        """Refuse what an allowed module imports from another one. Objects that it creates are its own."""
         owner = _owner(thing)
         if owner is None or (owner.startswith("sash.") and _is_part_of_query(thing)):
             return

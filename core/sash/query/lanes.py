@@ -59,7 +59,7 @@ def lanes_of(
         names.setdefault(time if window.on is None else window.on, []).append(name)
     for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
         if isinstance(value, Mapping) and (unknown := set(value) - set(names)):
-            raise ValueError(f"{option} is given for {sorted(map(str, unknown))}, which orders no window")
+            raise ValueError(f"{option} names {sorted(map(str, unknown))}, which orders no window")
         if value is not None and not isinstance(value, Mapping) and set(names) == {None}:
             raise ValueError(f"{option}={value!r}: in the order of arrival nothing is late; name a time= column")
     lanes = tuple(_lane(order, of, windows, time, delays, latenesses) for order, of in names.items())

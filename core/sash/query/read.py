@@ -113,7 +113,7 @@ class Reader:
         return window
 
     def punctuation(self, path: Keys, arguments: dict[str, Any]) -> tuple[Any, ...]:
-        """What ``punctuated`` is given: a column, or a function and its columns."""
+        """The arguments of ``punctuated``: a column, or a function and its columns."""
         self.check_keys(path, arguments, ("when", "columns"))
         if not isinstance(when := arguments.get("when"), str):
             raise self.error(
@@ -273,7 +273,7 @@ def _tokens(text: str) -> Iterator[_Token]:
 
 
 def _key(tokens: Iterator[_Token], token: _Token, end: str) -> list[str]:
-    """The parts of a dotted key, of which ``token`` is the first, up to the mark behind it."""
+    """The parts of a dotted key, of which ``token`` is the first, up to the mark after it."""
     parts: list[str] = []
     while token.text != end:
         if token.kind == "text":

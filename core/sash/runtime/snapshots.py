@@ -125,9 +125,9 @@ class Snapshots(Stream):
     # adding and removing windows
 
     def add_window(self, name: str, window: Window) -> None:
-        """Add a window, over the tuples behind the newest one so far. O(state).
+        """Add a window, over the tuples after the newest one so far. O(state).
 
-        It emits what begins behind that tuple; on counts, it counts from there.
+        It emits what begins after that tuple; on counts, it counts from there.
         """
         if None in self.query.named:
             raise ValueError("windows can be added to a query whose windows have names: windows={'name': window, …}")

@@ -92,7 +92,7 @@ def _seal(kind: int, query: Query, contents: Contents, lanes: list[Any], trusted
 def read(query: Query, blob: bytes, trusted: bool = False) -> Contents:
     """The contents of a whole snapshot, for a query that may have other windows. O(state).
 
-    A window that the query no longer has is left out, one that it did not have begins behind the newest tuple. A lane
+    A window that the query no longer has is left out, one that it did not have begins after the newest tuple. A lane
     of which no window is left is left out too.
     """
     return _read(query, blob, (WHOLE, v1.KEYED), {}, trusted)
@@ -181,7 +181,7 @@ def _lane_parts(lane: LaneState, slices: SliceColumns) -> tuple[Any, ...]:
 
 
 def _read_lane(written: list[Any], most: int) -> LaneState:
-    """The lane that :func:`_lane_parts` was given, of at most so many keys."""
+    """The reverse of :func:`_lane_parts`, for at most so many keys."""
     (size, advanced, buffered, merges, corrected), columns, windows, slices, pending = written
     if not 0 <= size <= most:
         raise StateError("the saved state is damaged: a lane has more keys than there are")

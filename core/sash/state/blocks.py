@@ -38,7 +38,7 @@ BlockId = tuple[str, int, int]
 
 
 class Ledger(NamedTuple):
-    """Which blocks of a lane belong to a state: keys' serial numbers, rising, the first block, that behind the last."""
+    """The blocks of a lane in a state: keys' serial numbers, rising, the first block, the one after the last."""
 
     serials: Array
     starts: Array

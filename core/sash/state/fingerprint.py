@@ -70,8 +70,8 @@ def fingerprint(query: Query) -> bytes:
 def compatible(old: bytes, new: bytes) -> str | None:
     """Why a state saved under the fingerprint ``old`` cannot go on under ``new``; None if it can.
 
-    Windows may have been added, which then begin anew, or removed; those that are in both must be the same, and so must
-    all aggregates. ``allowed_lateness`` may be less than it was, not more: what was dropped cannot be corrected.
+    Windows may have been removed, or added, which then start from nothing; those that are in both must be the same, and
+    so must all aggregates. ``allowed_lateness`` may be less than it was, not more: dropped tuples cannot be corrected.
     """
     if old == new:
         return None
@@ -90,7 +90,7 @@ def compatible(old: bytes, new: bytes) -> str | None:
             name = "the window" if window is None else f"window {window!r}"
             same_order = was.windows[window][0] == now.windows[window][0]
             change = "is another one" if same_order else "is ordered by another column"
-            return f"{name} {change} than in the saved state: under another name it would begin anew"
+            return f"{name} {change} than in the saved state: under another name it would start from nothing"
     for lane in was.lanes.keys() & now.lanes.keys():
         units = [query.time_units.get(lane) for query in (was, now)]
         if units[0] != units[1]:

@@ -38,7 +38,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def next_block(numbered: Any, held: Any) -> Any:
-    """The first number of a block behind all ``held`` slices, of which the first is ``numbered``.
+    """The first number of a block after all ``held`` slices, of which the first is ``numbered``.
 
     Slices that change after they were final take new numbers from here on: a block is never written twice.
 
@@ -52,7 +52,7 @@ def next_block(numbered: Any, held: Any) -> Any:
 class WindowState:
     """What a window knows of one key besides the slices.
 
-    A window that was added while the stream ran emits only what begins behind the time ``since`` (None: all) and not
+    A window that was added while the stream ran emits only what begins after the time ``since`` (None: all) and not
     before position ``since_count``. ``edges`` are those that tuples brought; ``revisions`` is how often results that
     can still be corrected were emitted again, by (start, end).
     """
@@ -240,7 +240,7 @@ class LaneState:
         self.buffered = buffered
 
     def fit(self, windows: Sequence[str | None], values: Sequence[str]) -> None:
-        """Have these windows, and these columns in tuples. A new window begins behind the newest tuple. O(keys)."""
+        """Have these windows, and these columns in tuples. A new window begins after the newest tuple. O(keys)."""
         keys = self.keys
         low, _ = TIME_BOUNDS[keys.newest.dtype]
         new = WindowColumns(keys.newest, np.where(keys.newest == low, 0, keys.accepted).astype(np.int64))

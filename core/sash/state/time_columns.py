@@ -1,6 +1,6 @@
 """Times and values of rows as columns, without any change, and timestamps in partials in other units.
 
-Times are int64 or float64, with the lowest value of the type for "none" and the highest for "behind all". Rows may mix
+Times are int64 or float64, with the lowest value of the type for "none" and the highest for "after all". Rows may mix
 whole numbers and floats: such a column holds Python objects, None and ``inf``.
 """
 
@@ -23,11 +23,11 @@ TIME_BOUNDS: dict[np.dtype[Any], tuple[Any, Any]] = {
     np.dtype(np.int64): (np.int64(-(2**63)), np.int64(2**63 - 1)),
     np.dtype(object): (None, math.inf),
 }
-"""What stands for no time, and for one behind all, by the type of times."""
+"""What stands for no time, and for one after all others, by the type of times."""
 
 
 def time_column(times: Sequence[Any]) -> Array:
-    """A column of times, where None is none and ``inf`` is behind all. O(n).
+    """A column of times, where None is none and ``inf`` is after all. O(n).
 
     >>> time_column([None, 3, math.inf])[1:], time_column([1, 2.5]).dtype
     (array([                  3, 9223372036854775807]), dtype('O'))
@@ -47,7 +47,7 @@ def time_column(times: Sequence[Any]) -> Array:
 
 
 def _mixed_time_column(times: Sequence[Any]) -> Array:
-    """A column of times of which some are none or behind all, or which are of several types."""
+    """A column of times of which some are none or after all, or which are of several types."""
     real = [time for time in times if time is not None and time not in (math.inf, -math.inf)]
     kinds = set(map(type, real))
     column = time_column(real) if kinds <= {int} or kinds == {float} else objects(real)
@@ -68,7 +68,7 @@ def cast_times(times: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def time_list(times: Array) -> list[Any]:
-    """The times that :func:`time_column` was made of.
+    """The reverse of :func:`time_column`.
 
     >>> time_list(time_column([None, 3, math.inf]))
     [None, 3, inf]
@@ -81,7 +81,7 @@ def time_list(times: Array) -> list[Any]:
 
 
 def join_times(columns: Sequence[Array]) -> Array:
-    """Columns of times, one behind the other; no time changes. O(n)."""
+    """Columns of times, one after the other; no time changes. O(n)."""
     columns = [column for column in columns if len(column)] or list(columns[:1])
     if len({column.dtype for column in columns}) > 1:
         columns = [objects(time_list(column)) for column in columns]

@@ -176,7 +176,7 @@ def loads(data: bytes, trusted: bool = False) -> Any:
     except (*_DAMAGE, struct.error) as error:
         raise NotTagged(f"it holds bytes that mean nothing: {error}") from error
     if reader.at != len(data):
-        raise NotTagged("it goes on behind its end")
+        raise NotTagged("it goes on after its end")
     return value
 
 

@@ -129,7 +129,7 @@ def array_of(values: Sequence[Any]) -> Array:
 def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtype[Any] | None = None) -> Any:
     """Results of rows as an array, masked where they are null; with ``fields``, a tuple of one array a field. O(n).
 
-    ``kind`` is the type of the column whose values the results are, if they are; timestamps are given as integers.
+    ``kind`` is the type of the column whose values the results are, if they are; timestamps are passed as integers.
 
     >>> results_of([True, None]).dtype, results_of([2**63, -1]).dtype, results_of([2.5], kind=np.dtype("f4")).dtype
     (dtype('bool'), dtype('O'), dtype('float32'))
@@ -201,7 +201,7 @@ def ticks_of(value: Any, unit: str) -> Any:
         return value
     converted = value.astype(f"{value.dtype.kind}8[{unit}]")
     if converted != value:
-        raise ValueError(f"{value} is no whole number of units of {unit}")
+        raise ValueError(f"{value} is not a whole number of {unit}")
     return int(converted.astype(np.int64))
 
 

@@ -3,8 +3,8 @@
 Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone. A plain number stays itself,
 unless the query states its unit (``time_unit``): then it becomes nanoseconds, too. Outside, a time is a number, a
 ``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or NumPy's ``datetime64`` of any unit, which is
-also how columns of Arrow, pandas and polars get here. The input decides how results look: datetimes give datetimes of
-the same zone, an array in seconds gives an array in seconds.
+also how columns of Arrow, pandas and polars get here. Results look like the input: datetimes of the same zone for
+datetimes, an array in seconds for an array in seconds.
 """
 
 from __future__ import annotations
@@ -255,8 +255,8 @@ def _moment(value: int, zone: str | None) -> datetime:
     micros, rest = divmod(value, 1000)
     if rest:
         raise ValueError(
-            f"{value} ns since 1970 is not a whole number of microseconds, which is all that a datetime can tell: "
-            "use windows of whole microseconds, or times of datetime64[ns]"
+            f"{value} ns since 1970 is not a whole number of microseconds, which a datetime is limited to: use "
+            "windows of whole microseconds, or times of datetime64[ns]"
         )
     if zone is not None:
         return (EPOCH_UTC + timedelta(microseconds=micros)).astimezone(zone_of(zone))

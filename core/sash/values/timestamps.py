@@ -281,8 +281,8 @@ def check_step(step: int, unit: str, column: str) -> None:
     """Refuse a window whose bounds, ``step`` nanoseconds apart, whole numbers of ``unit`` cannot hold. O(1)."""
     if step % STEPS[unit]:
         raise ValueError(
-            f"{column}: a window of {step} ns has ends that whole numbers of time_unit={unit!r} cannot tell; make it "
-            f"one of whole {UNIT_NAMES[unit]}, or the column one of floats"
+            f"{column}: a window of {step} ns has bounds that whole numbers of time_unit={unit!r} cannot hold: use "
+            f"a window of whole {UNIT_NAMES[unit]}, or a column of floats"
         )
 
 
@@ -304,7 +304,7 @@ def milliseconds(at: Any) -> int:
 
 
 def moment(milliseconds: int, zoned: bool) -> datetime:
-    """The time that so many milliseconds are, as near as nanoseconds can tell; in UTC if ``zoned``. O(1).
+    """The time at so many milliseconds since 1970, or the nearest that nanoseconds can hold; in UTC if ``zoned``. O(1).
 
     >>> moment(1001, zoned=False)
     datetime.datetime(1970, 1, 1, 0, 0, 1, 1000)

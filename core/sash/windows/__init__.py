@@ -8,7 +8,7 @@ How much of the stream must be known to know a window's edges is its class (gene
 | sliding, tumbling on counts | forward context free (free in order of arrival) | once all tuples before are there |
 | session, punctuated | forward context free | once all tuples up to them are there |
 | while | forward context free | once all tuples up to them are there |
-| last | forward context aware | only from tuples behind its begin |
+| last | forward context aware | only from tuples after its start |
 
 A type of window is spread over four modules, of one name where it has its own: its description here; its watch in
 :mod:`sash.engine.rows.watches`, if it does not run as a context-free window does; its rule in

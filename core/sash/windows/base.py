@@ -1,4 +1,4 @@
-"""What a window says of itself, so that nobody has to ask which type it is of; and the bases of users' own windows.
+"""What every window answers, so that no caller has to ask for its type; and the bases of users' own windows.
 
 Their edges are known in advance (:class:`ContextFree`), or tuples bring them (:class:`ContextAware`).
 """
@@ -67,7 +67,7 @@ class Window:
     def bound_steps(self) -> tuple[Any, ...]:
         """The amounts by which its bounds differ from each other and from tuples, in the unit that times have inside.
 
-        The first is the longest that a window reaches behind a tuple. None if the type does not know them.
+        The first is how far a window reaches after a tuple at most. None if the type does not know them.
         """
         return ()
 
@@ -78,7 +78,7 @@ class Window:
 
     @property
     def time_reach(self) -> Any:
-        """How far behind a tuple the end of its last window can lie, unless more tuples come."""
+        """How long after a tuple its last window can end, unless more tuples come."""
         return self.bound_steps[0] if self.bound_steps else 0
 
     def context_class(self, arrival: bool) -> ContextClass:
@@ -171,7 +171,7 @@ class ContextFree(Window, ABC):
 
     @abstractmethod
     def next_edge(self, after: Any) -> Any:
-        """The next edge, a start or an end of a window, behind ``after``."""
+        """The next edge, a start or an end of a window, after ``after``."""
 
     @abstractmethod
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
@@ -212,7 +212,7 @@ class Edges:
         return self._times[at - 1] if at else None
 
     def after(self, time: Any) -> Any:
-        """The first edge behind ``time``, None if there is none."""
+        """The first edge after ``time``, None if there is none."""
         at = bisect_right(self._times, time)
         return self._times[at] if at < len(self._times) else None
 
@@ -262,7 +262,7 @@ class ContextAware(Window, ABC):
         return ContextClass.FCA if self.forward else ContextClass.FCF
 
     def rows_only_reason(self) -> str | None:
-        return f"{self} is told of each tuple"
+        return f"{self} observes each tuple"
 
     @abstractmethod
     def observe(self, time: Any, row: Mapping[str, Any], edges: Edges) -> None:

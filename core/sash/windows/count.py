@@ -105,7 +105,7 @@ class While(ContextFree):
         return ContextClass.FCF
 
     def rows_only_reason(self) -> str:
-        return f"{self}, which is asked at each tuple"
+        return f"{self} calls its policy at each tuple"
 
     def file_table(self) -> dict[str, Any]:
         return {"type": "while", "policy": self.policy, "on": self.on}
@@ -126,15 +126,15 @@ def window_while(policy: Policy, *, on: str | None = None) -> While:
     ``policy(total, oldest)`` takes the results of all aggregates of the query, by name, over the window with the new
     tuple, and over some of its oldest tuples; if it is true, those leave, all of them. What leaves is the longest such
     run, found by a search in a tree (:class:`~sash.aggregators.AMTA`), not tuple by tuple: O(log m) calls for m tuples
-    that leave. So the policy must be monotone: where it lets some of the oldest go, it lets fewer of them go too. One
-    that is not gives other windows than one might think, and where the search notices, a ``PolicyError``.
+    that leave. So the policy must be monotone: where it lets some of the oldest go, it lets fewer of them go too.
+    Otherwise windows differ from what one might expect, or a ``PolicyError`` is raised where the search notices.
 
     ``window_start`` and ``window_end`` of a result are positions; a window that nothing is left of has no result.
     Results cannot be corrected: with ``allowed_lateness`` it is refused.
 
     >>> import sash
     >>> def at_most_ten(total, oldest):
-    ...     "A tuple leaves if it and all behind it add up to more than 10."
+    ...     "A tuple leaves if it and all after it add up to more than 10."
     ...     return total["sum"] - oldest["sum"] + oldest["newest"] > 10
     >>> query = sash.Query(
     ...     windows=sash.window_while(at_most_ten),

@@ -1,4 +1,4 @@
-"""Cumulative windows: they grow step by step until they begin anew (SQL's CUMULATE)."""
+"""Cumulative windows: they grow step by step until they start again (SQL's CUMULATE)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CumulativeWindow(ContextFree):
         return self.ticks.start(k - k % self.numbers[0])
 
     def first_behind(self, after: Any) -> int:
-        """The first k whose window ends behind ``after``."""
+        """The first k whose window ends after ``after``."""
         return self.ticks.first_behind(after)
 
     def next_edge(self, after: Any) -> Any:
@@ -94,7 +94,7 @@ def cumulative(
     """All since the last multiple of ``range``, every ``step``: totals of the day so far, hour by hour.
 
     ``step`` must divide ``range``. Both are durations of event time, or, with ``on``, numbers in the unit of that
-    column. A window without a tuple gives no result. One slice a step is kept, shared with other windows.
+    column. A window without a tuple emits no result. One slice a step is kept, shared with other windows.
 
     >>> import sash
     >>> query = sash.Query(windows=cumulative(6, step=2, on="hour"), aggregates={"sum": sash.Sum("load")}, time="hour")

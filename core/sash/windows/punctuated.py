@@ -24,7 +24,7 @@ class Punctuated(ContextAware):
         elif isinstance(self.when, str) or not callable(self.when) or not self.columns:
             raise TypeError(
                 "punctuated takes the name of a column that is true where a window begins, or a function and the names "
-                f"of the columns that it is given; got {self.when!r} and {self.columns!r}"
+                f"of the columns that it takes; got {self.when!r} and {self.columns!r}"
             )
 
     def observe(self, time: Any, row: Mapping[str, Any], edges: Edges) -> None:
@@ -54,7 +54,7 @@ def punctuated(when: str | Callable[..., Any], *columns: str) -> Punctuated:
     """A window from one tuple to the next for which ``when`` holds: a boolean column, or a function of columns.
 
     A window covers the times from the first tuple's, inclusive, to the second one's, exclusive. It is emitted when the
-    second arrives, so tuples before the first or behind the last punctuation are in no result. O(1) a tuple.
+    second arrives, so tuples before the first or after the last punctuation are in no result. O(1) a tuple.
 
     >>> punctuated("is_start")
     Punctuated(when='is_start', columns=('is_start',))

@@ -21,7 +21,7 @@ __all__ = ["TimeWindow", "checked_number", "measured", "sliding", "tumbling"]
 class TimeWindow(ContextFree):
     """[k·slide + offset, k·slide + offset + range) for every whole k, as Flink and Spark align them.
 
-    Durations of event time; with ``on``, numbers in the unit of that column. A window without a tuple gives no result.
+    Durations of event time; with ``on``, numbers in the unit of that column. A window without a tuple emits no result.
     """
 
     range: Any
@@ -101,7 +101,7 @@ class TimeWindow(ContextFree):
         return offset + k * slide
 
     def first_behind(self, after: Any) -> int:
-        """The first k whose window ends behind ``after``."""
+        """The first k whose window ends after ``after``."""
         range_ = self.numbers[0]
         k = self.index(after - range_)
         while self.start(k) + range_ <= after:
