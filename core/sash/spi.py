@@ -50,8 +50,7 @@ from sash.state.values import dumps
 from sash.values.timestamps import FARTHEST, STEPS, milliseconds, moment, nanoseconds
 
 if TYPE_CHECKING:
-    from sash.cli.engines import Job
-    from sash.cli.errors import DataError, UsageError, root_cause
+    from sash.cli.engines import DataError, Job, UsageError, root_cause
     from sash.cli.files import in_micros
 
 __all__ = [
@@ -94,11 +93,11 @@ _LARGE = 32 << 20
 """Larger blocks come from the system each time: the most that glibc allows."""
 
 _COMMAND_LINE = {
-    "DataError": "sash.cli.errors",
+    "DataError": "sash.cli.engines",
     "Job": "sash.cli.engines",
-    "UsageError": "sash.cli.errors",
+    "UsageError": "sash.cli.engines",
     "in_micros": "sash.cli.files",
-    "root_cause": "sash.cli.errors",
+    "root_cause": "sash.cli.engines",
 }
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sash.cli.errors import UsageError, sentence
+from sash.cli.engines import UsageError, sentence
 from sash_experiments import generating
 
 __all__ = ["add"]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sash.cli.errors import UsageError
+from sash.cli.engines import UsageError
 from sash.cli.files import arrow
 from sash.cli.writers import new_file, writing
 from sash_experiments import generators

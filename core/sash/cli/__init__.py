@@ -19,7 +19,7 @@ from typing import Any
 
 import sash
 from sash.cli import running
-from sash.cli.errors import DATA, OK, USAGE, DataError, UsageError, sentence
+from sash.cli.engines import DATA, OK, USAGE, DataError, UsageError, sentence
 
 __all__ = ["main"]
 

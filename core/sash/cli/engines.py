@@ -1,23 +1,44 @@
-"""Engines, which run queries over files. Each is a function that the entry point group ``sash.engines`` names.
+"""Engines, which run queries over files: their jobs, and the errors that end a command, with its exit codes.
 
-``local`` is here; ``spark`` and ``flink`` are in their adapters, so that this package need not import them.
+Each is a function that the entry point group ``sash.engines`` names. ``local`` is here; ``spark`` and ``flink`` are in
+their adapters, so that this package need not import them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sash.cli.errors import UsageError
-from sash.cli.files import Source
 from sash.query import Query
 from sash.runtime.operator import KeyedOperator
 from sash.runtime.run import run
 
-__all__ = ["Engine", "Job", "Tally", "engine", "engines", "run_local"]
+if TYPE_CHECKING:
+    from sash.cli.files import Source
+
+__all__ = [
+    "DATA",
+    "OK",
+    "USAGE",
+    "DataError",
+    "Engine",
+    "Job",
+    "Tally",
+    "UsageError",
+    "engine",
+    "engines",
+    "root_cause",
+    "run_local",
+    "sentence",
+]
+
+OK, DATA, USAGE = 0, 1, 2
+"""Exit codes: success, bad data, invalid usage."""
+_LONGEST = 600
 
 
 @dataclass
@@ -93,3 +114,42 @@ def _run_stream(job: Job) -> Iterator[Any]:
         job.tally.late += len(operator.dropped)
     job.tally.state_bytes = len(operator.snapshot(trusted=True))
     yield operator.close(like=empty)
+
+
+class UsageError(Exception):
+    """Invalid usage: arguments, the query file, an engine that is not installed."""
+
+
+class DataError(Exception):
+    """Bad data: a file that cannot be read, a column that is missing or of a wrong type."""
+
+
+def sentence(error: BaseException) -> str:
+    """An error in one line."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        text = f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
+    elif isinstance(error, KeyError) and error.args:  # whose text is a representation, quotes and all
+        text = str(error.args[0])
+    else:
+        text = str(error)
+    line = " ".join(text.split()) or type(error).__name__
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def root_cause(texts: Iterable[str]) -> str:
+    """The most helpful sentence of the messages of an engine's error and its causes, with or without traces.
+
+    >>> root_cause(["Could not execute", "[Internal error, <Exception on server side:\\na.B: no\\n\\tat a.B.c(B:1)\\n"
+    ...             "Caused by: java.io.IOException: no room\\n\\t... 3 more\\n\\nEnd of exception on server side>]"])
+    'no room'
+    >>> root_cause(["Job aborted", "Traceback:\\n  File x\\nValueError: column 'load', row 3: too large"])
+    "column 'load', row 3: too large"
+    """
+    lines = [line.strip() for text in texts for line in text.splitlines()]
+    messages = [
+        line for line in lines if line and not line.startswith(("at ", "... ")) and "on server side" not in line
+    ]
+    ours = [line for line in messages if line.startswith(("TypeError:", "ValueError:", "KeyError:", "OverflowError:"))]
+    if ours:
+        return ours[-1].partition(": ")[2]
+    return re.sub(r"^(Caused by: )?([\w$]+\.)+[\w$]+: ", "", messages[-1]) if messages else "it gives no reason"

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from sash.cli.errors import DataError, UsageError
+from sash.cli.engines import DataError, UsageError
 
 __all__ = ["SUFFIXES", "Format", "Source", "arrow", "format_of", "in_micros", "json_value"]
 

@@ -15,8 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sash.cli.engines import Job, Tally, engine, engines
-from sash.cli.errors import DataError, UsageError, sentence
+from sash.cli.engines import DataError, Job, Tally, UsageError, engine, engines, sentence
 from sash.cli.files import Source, arrow, in_micros
 from sash.cli.writers import new_file, writing
 from sash.query import Query

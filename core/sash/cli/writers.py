@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-from sash.cli.errors import DataError, UsageError
+from sash.cli.engines import DataError, UsageError
 from sash.cli.files import Format, arrow, format_of, json_value
 
 __all__ = [
