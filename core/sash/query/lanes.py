@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -57,22 +57,13 @@ def lanes_of(
         if window.on is None and time is None and window.needs_time:
             raise ValueError(f"{window} is a window on event time: name its column with time=")
         names.setdefault(time if window.on is None else window.on, []).append(name)
-    for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
+    options = {"watermark_delay": delays, "allowed_lateness": latenesses}
+    for option, value in options.items():
         if isinstance(value, Mapping) and (unknown := set(value) - set(names)):
             raise ValueError(f"{option} names {sorted(map(str, unknown))}, which orders no window")
         if value is not None and not isinstance(value, Mapping) and set(names) == {None}:
             raise ValueError(f"{option}={value!r}: in the order of arrival nothing is late; name a time= column")
-    lanes = tuple(_lane(order, of, windows, time, delays, latenesses) for order, of in names.items())
-    if time_unit is not None:
-        lanes = tuple(
-            replace(lane, time_unit=time_unit) if lane.order == time and lane.unit != "number" else lane
-            for lane in lanes
-        )
-    for lane in lanes:
-        for name in lane.names if lane.lateness else ():
-            if not windows[name].can_be_corrected:
-                raise ValueError(f"{windows[name]}: its results cannot be corrected; leave out allowed_lateness")
-    return lanes
+    return tuple(_lane(order, of, windows, time, options, time_unit) for order, of in names.items())
 
 
 def check_own_watermark(own: Any, orders: Collection[str]) -> None:
@@ -107,15 +98,10 @@ def _lane(
     names: list[str | None],
     windows: Mapping[str | None, Window],
     time: str | None,
-    delays: Any,
-    latenesses: Any,
+    options: Mapping[str, Any],
+    time_unit: TimeUnit | None,
 ) -> Lane:
-    amounts = {}
-    for option, value in (("watermark_delay", delays), ("allowed_lateness", latenesses)):
-        if isinstance(value, Mapping):
-            amounts[option] = value.get(order)
-        else:  # a single value is for time, or, without a time, for the column that there is
-            amounts[option] = value if order is not None and order == (time if time is not None else order) else None
+    amounts = {option: _value_for(order, time, value) for option, value in options.items()}
     units = set(_units((windows[name] for name in names), amounts.values()))
     if len(units) > 1:
         raise ValueError(
@@ -124,7 +110,18 @@ def _lane(
             "the unit of the column"
         )
     delay, lateness = (_amount(option, value, order) for option, value in amounts.items())
-    return Lane(order, tuple(names), delay, lateness, units.pop() if units else None)
+    final = next((windows[name] for name in names if not windows[name].can_be_corrected), None)
+    if lateness and final is not None:
+        raise ValueError(f"{final}: its results cannot be corrected; leave out allowed_lateness")
+    unit = units.pop() if units else None
+    return Lane(order, tuple(names), delay, lateness, unit, time_unit if order == time and unit != "number" else None)
+
+
+def _value_for(order: str | None, time: str | None, value: Any) -> Any:
+    """The value of an option for one lane. A single value is for the time column or, without one, for any column."""
+    if isinstance(value, Mapping):
+        return value.get(order)
+    return value if order is not None and time in (None, order) else None
 
 
 def _units(windows: Iterator[Window], amounts: Any) -> Iterator[Literal["duration", "number"]]:
