@@ -33,14 +33,14 @@ class KeyTable:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._columns: dict[str, Array] = {}
-        self._columned = 0  # the first keys are in columns, the others in rows
+        self._in_columns = 0  # the first keys are in columns, the others in rows
         self._rows: list[Key] = []
         self.numbers: dict[Any, int] | None = {}
         """The numbers of keys, which are single values or tuples; None: not computed yet. Changed only here."""
-        self._listed: list[Key] | None = []  # the keys in columns, as rows; None: not yet computed
+        self._as_rows: list[Key] | None = []  # the keys in columns, as rows; None: not yet computed
 
     def __len__(self) -> int:
-        return self._columned + len(self._rows)
+        return self._in_columns + len(self._rows)
 
     def number(self, key: Key, row: int = 0) -> int:
         """The number of a row's key. O(1); ``row`` is named by the error if it cannot be a key."""
@@ -77,7 +77,7 @@ class KeyTable:
         if len(new):
             known[new] = np.arange(len(self), len(self) + len(new))
             self._columns = _stack(self._whole(), {name: distinct[name][new] for name in self._names})
-            self._columned, self._rows, self._listed = len(self) + len(new), [], None
+            self._in_columns, self._rows, self._as_rows = len(self) + len(new), [], None
             numbers.update((keys[place], int(known[place])) for place in new.tolist())
         return known[codes]
 
@@ -96,13 +96,13 @@ class KeyTable:
 
     def key(self, number: int) -> Key:
         """The values of a key. O(1), but for the first after a batch that brought keys."""
-        if number >= self._columned:
-            return self._rows[number - self._columned]
+        if number >= self._in_columns:
+            return self._rows[number - self._in_columns]
         if not self._names:
             return ()
-        if self._listed is None:
-            self._listed = list(zip(*(to_list(column) for column in self._columns.values()), strict=True))
-        return self._listed[number]
+        if self._as_rows is None:
+            self._as_rows = list(zip(*(to_list(column) for column in self._columns.values()), strict=True))
+        return self._as_rows[number]
 
     def columns(self, codes: Array) -> tuple[dict[str, Array], Array]:
         """The columns of the keys that occur among ``codes``, and the codes as places in them."""
@@ -120,18 +120,18 @@ class KeyTable:
 
     def _of(self, columns: dict[str, Array], size: int) -> KeyTable:
         table = KeyTable(self._names)
-        table._columns, table._columned, table.numbers, table._listed = columns, size, None, None
+        table._columns, table._in_columns, table.numbers, table._as_rows = columns, size, None, None
         return table
 
     def mark(self) -> Any:
         """What :meth:`undo` needs. O(1)."""
-        return self._columns, self._columned, self._rows, len(self._rows)
+        return self._columns, self._in_columns, self._rows, len(self._rows)
 
     def undo(self, mark: Any) -> None:
         """Forget the keys since ``mark``. Can be called again."""
-        self._columns, self._columned, self._rows, rows = mark
+        self._columns, self._in_columns, self._rows, rows = mark
         del self._rows[rows:]
-        self._listed = None
+        self._as_rows = None
         if self.numbers is not None and len(self.numbers) != len(self):
             self.numbers = None
 
@@ -219,7 +219,7 @@ def _bits(array: Array, key: str) -> Array:
     """Whole numbers that are equal where the values are."""
     kind = array.dtype.kind
     if kind in "OUSV" or array.dtype.itemsize > 8:
-        return _hashed(array.tolist(), key)
+        return _hash_values(array.tolist(), key)
     if kind == "f":
         array = array.astype(np.float64) + 0.0  # of the two zeros the positive one
         array[np.isnan(array)] = np.nan
@@ -228,7 +228,7 @@ def _bits(array: Array, key: str) -> Array:
     return array.astype(np.int64, copy=False)
 
 
-def _hashed(values: list[Any], key: str) -> Array:
+def _hash_values(values: list[Any], key: str) -> Array:
     """Number the values with a dict, as the keys of rows."""
     try:
         table: dict[Any, int] = dict(zip(dict.fromkeys(values), count()))

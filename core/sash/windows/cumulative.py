@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from sash.windows.base import ContextFree, Extent
-from sash.windows.time import TimeWindow, measured
+from sash.windows.time import TimeWindow, measure_fields
 
 __all__ = ["CumulativeWindow", "cumulative"]
 
@@ -33,7 +33,7 @@ class CumulativeWindow(ContextFree):
     _range: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        range_, step, offset = measured(self, "range", "step", "offset")
+        range_, step, offset = measure_fields(self, "range", "step", "offset")
         if not (steps := _quotient(range_, step)):
             raise ValueError(f"step {self.step} does not divide range {self.range}: use one that does")
         object.__setattr__(self, "numbers", (steps, step, offset))

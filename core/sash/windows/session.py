@@ -8,7 +8,7 @@ from typing import Any
 
 from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import Window
-from sash.windows.time import checked_number
+from sash.windows.time import number_along
 
 __all__ = ["Session", "session"]
 
@@ -28,7 +28,7 @@ class Session(Window):
             if isinstance(self.gap, int | float):
                 raise TypeError(f"gap must be a duration such as '30s', or name a column with on=; got {self.gap!r}")
             object.__setattr__(self, "gap", as_duration(self.gap, "gap"))
-        number = nanoseconds(self.gap) if self.on is None else checked_number(self.gap, "gap", self.on)
+        number = nanoseconds(self.gap) if self.on is None else number_along(self.gap, "gap", self.on)
         if number <= 0:
             raise ValueError(f"gap must be more than 0; got {self.gap!r}")
         object.__setattr__(self, "number", number)

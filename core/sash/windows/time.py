@@ -14,7 +14,7 @@ from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import ContextFree, Extent
 from sash.windows.count import CountWindow
 
-__all__ = ["TimeWindow", "checked_number", "measured", "sliding", "tumbling"]
+__all__ = ["TimeWindow", "measure_fields", "number_along", "sliding", "tumbling"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TimeWindow(ContextFree):
     """Whether the slide divides the range, so that windows end where others begin."""
 
     def __post_init__(self) -> None:
-        numbers = measured(self, "range", "slide", "offset")
+        numbers = measure_fields(self, "range", "slide", "offset")
         range_, slide, _ = numbers
         if range_ < slide:
             raise ValueError(
@@ -125,7 +125,7 @@ class TimeWindow(ContextFree):
             yield start, start + range_
 
 
-def measured(window: Any, *names: str) -> tuple[Any, ...]:
+def measure_fields(window: Any, *names: str) -> tuple[Any, ...]:
     """The named fields of a window as numbers in the unit that times have inside; durations are normalised in place.
 
     All but ``offset`` must be more than 0.
@@ -136,14 +136,14 @@ def measured(window: Any, *names: str) -> tuple[Any, ...]:
             object.__setattr__(window, name, as_duration(value, name))
         numbers = {name: nanoseconds(getattr(window, name)) for name in names}
     else:
-        numbers = {name: checked_number(value, name, window.on) for name, value in values.items()}
+        numbers = {name: number_along(value, name, window.on) for name, value in values.items()}
     for name, number in numbers.items():
         if number <= 0 and name != "offset":
             raise ValueError(f"{name} must be more than 0; got {values[name]!r}")
     return tuple(numbers.values())
 
 
-def checked_number(value: Any, name: str, on: str) -> Any:
+def number_along(value: Any, name: str, on: str) -> Any:
     """A finite number, which is what a measure other than time is values in."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"{name} must be a number in the unit of column {on!r}; got {value!r}")
