@@ -25,6 +25,10 @@ from sash.values.columns import PartialColumn
 
 __all__ = ["KeyState", "SliceState", "gather", "scatter"]
 
+_TIMES = ("watermark", "newest", "direct_until")
+_NUMBERS = ("accepted", "numbered", "late_dropped", "results")
+"""The fields of both a :class:`KeyState` and :class:`KeyColumns`, by what they hold."""
+
 
 @dataclass(slots=True)
 class SliceState:
@@ -65,12 +69,10 @@ def gather(
     buffered: bool = False,
 ) -> LaneState:
     """The state of a lane from those of its keys. O(slices and tuples)."""
-    times = ("watermark", "newest", "direct_until")
-    numbers = ("accepted", "numbered", "late_dropped", "results")
     return LaneState(
         KeyColumns(
-            **{name: time_column([getattr(state, name) for state in states]) for name in times},
-            **{name: _numbers([getattr(state, name) for state in states]) for name in numbers},
+            **{name: time_column([getattr(state, name) for state in states]) for name in _TIMES},
+            **{name: _numbers([getattr(state, name) for state in states]) for name in _NUMBERS},
         ),
         {name: _window_columns([state.windows[name] for state in states]) for name in windows},
         _slice_columns(states, aggregates, values),
@@ -85,33 +87,16 @@ def gather(
 
 def scatter(lane: LaneState, aggregates: Sequence[Aggregation], values: Sequence[str]) -> list[KeyState]:
     """The states of a lane's keys. The first gets the counts of all of them together. O(slices and tuples)."""
-    keys, slices = lane.keys, lane.slices
-    times = zip(*map(time_list, (keys.watermark, keys.newest, keys.direct_until)), strict=True)
-    numbers = (keys.accepted, lane.final, keys.numbered, keys.late_dropped, keys.results)
-    slice_states = _slice_states(slices, aggregates, values)
-    bounds = np.searchsorted(slices.codes, np.arange(len(keys) + 1)).tolist()
-    pending = _tuple_lists(lane.pending, values, len(keys))
-    windows = {name: _window_states(columns, len(keys)) for name, columns in lane.windows.items()}
-    states = []
-    for key, ((watermark, newest, direct_until), *counts) in enumerate(
-        zip(times, *(column.tolist() for column in numbers), strict=True)
-    ):
-        accepted, final, numbered, late_dropped, results = counts
-        states.append(
-            KeyState(
-                watermark,
-                newest,
-                accepted,
-                slice_states[bounds[key] : bounds[key + 1]],
-                pending[key],
-                {name: of_keys[key] for name, of_keys in windows.items()},
-                direct_until,
-                final,
-                numbered,
-                late_dropped,
-                results=results,
-            )
-        )
+    keys, size = lane.keys, len(lane.keys)
+    fields: dict[str, list[Any]] = {name: time_list(getattr(keys, name)) for name in _TIMES}
+    fields |= {name: getattr(keys, name).tolist() for name in _NUMBERS} | {"final": lane.final.tolist()}
+    slices = _slice_states(lane.slices, aggregates, values)
+    bounds = np.searchsorted(lane.slices.codes, np.arange(size + 1)).tolist()
+    fields["slices"] = [slices[begin:end] for begin, end in pairwise(bounds)]
+    fields["pending"] = _tuple_lists(lane.pending, values, size)
+    windows = {name: _window_states(columns, size) for name, columns in lane.windows.items()}
+    fields["windows"] = [{name: of_keys[key] for name, of_keys in windows.items()} for key in range(size)]
+    states = [KeyState(**dict(zip(fields, of_key, strict=True))) for of_key in zip(*fields.values(), strict=True)]
     if states:
         states[0].late_corrected, states[0].merges = lane.late_corrected, lane.merges
     return states
