@@ -272,6 +272,27 @@ def test_nan_is_found_wherever_it_is(n: int, slide: int) -> None:
         assert [found[(end - n) // slide] for end in ends] == [plain[end - n + 1 : end + 1].max() for end in ends]
 
 
+@pytest.mark.parametrize("aggregation", [sash.Sum(), sash.Mean(), sash.Max()], ids=lambda a: a.name)
+@pytest.mark.parametrize("n", [31, 32, 100, 1000])
+def test_chunks_side_by_side_give_the_bits_of_chunks_alone(aggregation: sash.Aggregation, n: int) -> None:
+    rng = np.random.default_rng(n)
+    column = rng.normal(size=12 * n + 7) * 10.0 ** rng.integers(-9, 9, 12 * n + 7)
+    for spoilt in ([], [5 * n + 3], [n - 1, 3 * n, 9 * n + n // 2]):
+        column[spoilt] = math.nan
+        window = sash.Rolling(aggregation, n)
+        alone = [window.push(part) for part in np.array_split(column, 6)]  # two chunks at most, which go one by one
+        together = sash.rolling(column, aggregation, n)
+        assert np.concatenate(alone).tobytes() == together.tobytes()
+
+
+def test_a_sum_side_by_side_does_not_drift() -> None:
+    n, column = 256, np.concatenate([np.full(3000, 1e15), np.random.default_rng(3).normal(size=3000)])
+    for end, total in enumerate(sash.rolling(column, sash.Sum(), n).tolist(), n):
+        window = column[end - n : end]
+        # each sum adds n values in a row at most
+        assert abs(total - math.fsum(window)) <= n * 2.0**-53 * math.fsum(abs(window))
+
+
 def test_nan_in_groups() -> None:
     codes, values = np.repeat(np.arange(5000), 20), np.random.default_rng(8).random(100_000)
     values[[77_777, 90_000]] = math.nan

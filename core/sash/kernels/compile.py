@@ -12,20 +12,22 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numba
+from llvmlite import ir
 from numba import _dynfunc  # type: ignore[attr-defined]
-from numba.core import compiler
+from numba.core import cgutils, compiler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import AnalysisPass, PassManager, register_pass
 from numba.core.errors import NumbaError, UnsupportedBytecodeError
 from numba.core.registry import CPUDispatcher, cpu_target
 from numba.core.typed_passes import NativeLowering, NopythonTypeInference
+from numba.extending import intrinsic
 
 from sash.aggregations.base import Full, Functions
 from sash.kernels.disk_cache import DiskCache
 from sash.kernels.kinds import DTypes, Kind, Kinds, NotCompilable, is_builtin
 
-__all__ = ["compile_for", "dispatcher", "infer_kinds", "inner", "jitted"]
+__all__ = ["compile_for", "dispatcher", "infer_kinds", "inner", "jitted", "prefetch"]
 
 types: Any = numba.core.types
 
@@ -131,6 +133,23 @@ _PLAIN: dict[Any, Any] = {
     float: lambda value: float(value),  # noqa: PLW0108
     int: lambda value: int(value),  # noqa: PLW0108
 }
+
+
+@intrinsic
+def prefetch(_: Any, array: Any, place: Any) -> Any:
+    """Have the second-level cache fetch what is at a place of an array, or behind its end: nothing is read."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        bytes_, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [bytes_, number, number, number])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        to_read, second_level, of_data = number(0), number(2), number(1)
+        at = builder.bitcast(builder.gep(data, [arguments[1]]), bytes_)
+        builder.call(function, [at, to_read, second_level, of_data])
+        return context.get_dummy_value()
+
+    return types.void(array, place), generate
 
 
 def compile_for(compiled: Any, arguments: tuple[Any, ...]) -> None:

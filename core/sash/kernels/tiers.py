@@ -141,7 +141,15 @@ class Kernels:
         self._python_numbers = is_builtin(functions.values())
         self._lock = threading.RLock()
         self._module: ModuleType | None = None
-        names: dict[str, Any] = {"np": np, "u64": int, "ZERO": 0, "ONE": 1, "part": _same, **functions}
+        names: dict[str, Any] = {
+            "np": np,
+            "u64": int,
+            "ZERO": 0,
+            "ONE": 1,
+            "part": _same,
+            "prefetch": _skip,
+            **functions,
+        }
         entries: list[str] = []
 
         def enter(function: FunctionType) -> FunctionType:
@@ -207,13 +215,13 @@ class Kernels:
 
     def module(self) -> ModuleType:
         """The kernels to be compiled, as a module in which Numba finds them again when it loads one."""
-        from sash.kernels.compile import inner, jitted
+        from sash.kernels.compile import inner, jitted, prefetch
 
         with self._lock:
             if self._module is None:
                 module = ModuleType(f"sash_kernels_{self._digest or id(self)}")
                 sys.modules[module.__name__] = module
-                numbers = {"np": np, "u64": np.uint64, "ZERO": np.uint64(0), "ONE": np.uint64(1)}
+                numbers = {"np": np, "u64": np.uint64, "ZERO": np.uint64(0), "ONE": np.uint64(1), "prefetch": prefetch}
                 linked = {name: jitted(function) for name, function in self._source.functions.items()}
                 vars(module).update(numbers, **linked, part=inner, kernel=inner)
                 exec(compile(self._source.text, f"<{module.__name__}>", "exec"), vars(module))
@@ -235,6 +243,10 @@ class Kernels:
 
 def _same(function: Any) -> Any:
     return function
+
+
+def _skip(*_: Any) -> None:
+    """What Python leaves out."""
 
 
 def _arrays(arguments: Any) -> Iterator[Array]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation, Full, Functions
 from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
-from sash.kernels.rolling.kernels import BY_VALUE, FULL_WALK, LIFT, LIFT_FLAGGED, WALK
+from sash.kernels.rolling.kernels import BY_VALUE, FULL_WALK, LIFT, LIFT_FLAGGED, PAIRED, PAIRS, PAIRS_FIRST, WALK
 from sash.kernels.rolling.slices_and_groups import AS_ONE, BY_SLICE, GROUPS
 from sash.kernels.source import COMBINE_FLAGGED, Shape, with_flag
 
@@ -139,6 +139,15 @@ class RollingAggregate(CompiledAggregate):
         return tuple(scratch(dtype, size) for dtype in self.inputs)
 
     @property
+    def _paired(self) -> bool:
+        """Whether kernels run two chunks side by side."""
+        return self.builtin and not self._masked and self._kinds.partial == self._kinds.result == "float64"
+
+    def suffixes(self, n: int) -> tuple[Array, ...]:
+        """Scratch arrays for the ``lcs`` of a chunk, or of two side by side."""
+        return self.partials(2 * n if self._paired and PAIRED[0] <= n <= PAIRED[1] else n)
+
+    @property
     def partial_bytes(self) -> int:
         """The size of a partial."""
         return sum(dtype.itemsize for dtype in self.partial)
@@ -155,6 +164,8 @@ class RollingAggregate(CompiledAggregate):
             "block": "T = {empty B[BLOCK]}" if full else "",
             "watched": "X[0].shape[0]" if self._watched else "0",
         }
+        parts["pairs"] = f"FEWEST, MOST = {PAIRED}\n{PAIRS}" if self._paired else ""
+        parts["pairs_first"] = PAIRS_FIRST.strip() if self._paired else ""
         text = self._lift_and_combine(shape) + shape.fill(BY_VALUE + AS_ONE + ("" if full else BY_SLICE), **parts)
         return text + "".join(shape.fill(GROUPS, by=by, call=_CALLS[by]) for by in list(_CALLS)[: 1 if full else 2])
 

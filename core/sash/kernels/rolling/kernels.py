@@ -5,6 +5,9 @@ the open one. When a chunk lies whole in the input, the next ``lcs`` is computed
 backward beside forward, from `A` into `B` and then from `B` into `A`. Of a chunk that does not, `R` keeps the rows.
 Whatever the batches, the merges are the same, and so are the results, to the bit.
 
+A loop of one chunk waits for its own additions, and for memory. Where partials are floats, two chunks go side by side
+(:data:`PAIRS`), and what they need next is prefetched.
+
 Some functions are for clean values only, and faster for it. They go on until a value spoils them, and the caller goes
 on from there with others.
 
@@ -14,7 +17,7 @@ indices, needs no look at whether an index is negative, which would take half of
 
 from __future__ import annotations
 
-__all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "WALK", "backward_pass"]
+__all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "PAIRED", "PAIRS", "PAIRS_FIRST", "WALK", "backward_pass"]
 
 
 def backward_pass(head: str, slice_: str, store: str = "pass", context: str = "") -> str:
@@ -80,6 +83,92 @@ FULL_WALK = """
                 {put V[t] = y}
 """
 
+PAIRED = 32, 8192
+"""The smallest and the largest chunk of which two are run side by side: larger ones leave no room in the cache."""
+
+# A is the lcs of the chunk before these two and, behind it, that of the first of them; B will be those of the second
+# and of the chunk behind it. Windows are put where their results will be, and lowered many at once.
+PAIRS = """
+NEAR = u64(1024)
+
+
+@part
+def pairs(X, size, count, A, B, R, Y, Z):
+    \"""Two chunks at a time, as :func:`both` has each. How many chunks it has done, none that is spoilt.\"""
+    n = u64(size)
+    last = n - ONE
+    done, b = 0, ZERO
+    origin = R[0][size]
+    backward({inputs X[:n]}, size, {partials A[n:]})
+    while done + 3 <= count:
+        c = b + n
+        d = c + n
+        middle, final = X[0][b + last], X[0][c + last]
+        beyond = X[0][d + last]
+        spoilt = {spoils X[b + last]}
+        spoilt |= {spoils X[c + last]}
+        f = {lift X[b] from origin}
+        e = {lift X[c] from middle}
+        g = {lift X[c + last] from final}
+        h = {lift X[d + last] from beyond}
+        {store B[last] = g}
+        {store B[n + last] = h}
+        w = combine({load A[ONE]}, f)
+        {store Y[b] = w}
+        w = combine({load A[n + ONE]}, e)
+        {store Y[c] = w}
+        j = ONE
+        while j < last:
+            f = combine(f, {lift X[b + j] from origin})
+            w = combine({load A[j + ONE]}, f)
+            {store Y[b + j] = w}
+            e = combine(e, {lift X[c + j] from middle})
+            w = combine({load A[n + j + ONE]}, e)
+            {store Y[c + j] = w}
+            spoilt |= {spoils X[b + j]}
+            spoilt |= {spoils X[c + j]}
+            k = last - j
+            g = combine({lift X[c + k] from final}, g)
+            {store B[k] = g}
+            h = combine({lift X[d + k] from beyond}, h)
+            {store B[n + k] = h}
+            ahead = d + n + NEAR + j + j
+            prefetch(X[0], ahead)
+            prefetch(Y[0], ahead)
+            j += ONE
+        spoilt |= {spoils X[b]}
+        spoilt |= {spoils X[c]}
+        if spoilt:
+            break
+        g = combine({lift X[c] from final}, g)
+        {store B[ZERO] = g}
+        h = combine({lift X[d] from beyond}, h)
+        {store B[n] = h}
+        w = {load A[n]}
+        {store Y[b + last] = w}
+        {store Y[c + last] = g}
+        V = {results Y[b:d]}
+        for t in range(V[0].shape[0]):
+            emit(V, Z, t, {load V[t]}, size)
+        b, done, origin = d, done + 2, final
+        A, B = B, A
+    return done
+
+"""
+
+PAIRS_FIRST = """
+            if whole > 3 and FEWEST <= n <= MOST:
+                done = pairs({inputs xs[i:]}, n, whole, A, B, R, {results out[o:]}, null[o:])
+                if done % 4:
+                    A, B = B, A
+                    state[2] ^= 1
+                o += done * n
+                i += done * n
+                whole -= done
+                if done:
+                    R[0][n] = xs[0][i - 1]
+"""
+
 _BACKWARD = '@kernel\ndef backward(X, n, B):\n    """The lcs of one chunk."""\n    final = X[0][n - 1]'
 
 BY_VALUE = (
@@ -131,6 +220,7 @@ def both(X, size, count, A, B, R, Y, Z):
     return count
 
 
+{pairs}
 @kernel
 def by_value(xs, n, early, state, A, B, C, R, out, null, o):
     """Slide 1: every value is a slice. R has the rows of the open chunk and, behind them, the last one before it."""
@@ -144,6 +234,7 @@ def by_value(xs, n, early, state, A, B, C, R, out, null, o):
         whole = (size - i) // n if q == 0 and n > 1 and (closed or not early) else 0
         if whole and closed:
             stop = i + whole * n
+            {pairs_first}
             done = both({inputs xs[i:stop]}, n, whole, A, B, R, {results out[o : o + stop - i]}, null[o : o + stop - i])
             if done % 2:
                 A, B = B, A

@@ -28,7 +28,12 @@ class Runner:
         self.n, self.m, self.slide, self.early = n, m, slide, early
         # slices in the open chunk, whether one is closed, which buffer is which, values in the begun slice, rows read
         self.state = np.zeros(5, np.int64)
-        self.buffers = [*map(aggregate.partials, (n, n, 2)), aggregate.rows(n + 1 if slide == 1 else 1)]
+        self.buffers = [
+            aggregate.suffixes(n),
+            aggregate.suffixes(n),
+            aggregate.partials(2),
+            aggregate.rows(n + 1 if slide == 1 else 1),
+        ]
         self.unsafe = 0  # values that are to be run by nan_safe kernels
 
     @property
@@ -107,7 +112,8 @@ class Runner:
         partials = []
         for arrays, counts in zip(buffers, (lcs, lcs, csa), strict=True):
             with np.errstate(all="ignore"):  # of a buffer without partials yet
-                partial = functions.counted(arrays if len(arrays) > 1 else arrays[0], counts, origin)
+                numbers = tuple(array[: len(counts)] for array in arrays)
+                partial = functions.counted(numbers if len(numbers) > 1 else numbers[0], counts, origin)
             kinds = self.aggregate.partial[1:]
             partials.append(tuple(part.astype(kind) for part, kind in zip(partial, kinds, strict=True)))
         return partials
