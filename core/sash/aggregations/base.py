@@ -120,6 +120,8 @@ class Aggregation:
     """Input columns in which a null is a value. A null in another column skips the row."""
     lifts_booleans: ClassVar[bool] = False
     """Whether compiled functions distinguish booleans from 0 and 1."""
+    by_ranks: ClassVar[bool] = False
+    """Whether results over ranges of rows come from the ranks of values (:mod:`sash.kernels.order_statistics`)."""
     _options: ClassVar[tuple[str, ...]] = ()
     """The names of the constructor's keyword arguments, which are attributes too."""
     _lifts_rows: ClassVar[bool] = True

@@ -191,6 +191,7 @@ class Quantile(Aggregation):
 
     kind = Kind.HOLISTIC
     commutative = True
+    by_ranks = True
     _combine = staticmethod(_combine)
     _invert = staticmethod(_invert)
     _options: ClassVar[tuple[str, ...]] = ("q", "interpolation")

@@ -62,7 +62,9 @@ class DiskCache:
             # the folder may be shared with another machine
             same = (processor, known) == (target.codegen().magic_tuple(), signature)
             return CompileResult._rebuild(target, *parts) if same else None
-        except Exception:  # such as a module that it refers to and that is gone: it is compiled again
+        except Exception:
+            # Unpickling runs what the file refers to, such as a module that is gone or has changed, so it may raise
+            # anything. A file that cannot be loaded is compiled again.
             return None
 
     def save_overload(self, signature: Any, compiled: Any) -> None:

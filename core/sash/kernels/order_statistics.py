@@ -21,6 +21,7 @@ from sash.aggregations.quantiles import Quantile, between
 from sash.kernels.inputs import Array, InputColumns, output_arrays
 from sash.kernels.tiers import is_disabled
 from sash.values.arrays import data_of, mask_of, objects, results_of, with_nulls
+from sash.windows.base import RollingShape
 
 __all__ = ["RankedRolling", "quantiles_of_ranges"]
 
@@ -147,10 +148,9 @@ def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, 
 class RankedRolling:
     """One window and the rows that windows to come still need. O(1) a row after a sort of each batch."""
 
-    def __init__(self, aggregation: Quantile, range_: int, slide: int, early: bool) -> None:
+    def __init__(self, aggregation: Any, shape: RollingShape) -> None:
         self.aggregation = aggregation
-        self.range, self.slide, self.early = range_, slide, early
-        self._first = (range_ % slide or slide) if early else range_  # where the first window ends
+        self._shape = shape
         self._rows = self._done = 0
         self._kept: InputColumns | None = None
 
@@ -166,14 +166,14 @@ class RankedRolling:
         """Run a batch that completes so many windows, or leave everything as it was."""
         values, nulls = _joined(self._kept, batch)
         before = self._rows + len(batch.arrays[0]) - len(values)  # rows that are not kept
-        ends = self._first + self.slide * np.arange(self._done, self._done + windows) - before
-        starts = np.maximum(ends - self.range, -before)
+        ends = self._shape.ends(np.arange(self._done, self._done + windows)) - before
+        starts = np.maximum(ends - self._shape.range, -before)
         result = self._results(values, nulls, starts, ends)
         if out is not None:
             (filled,) = output_arrays(out, [result.dtype], windows, None, False)
             filled[:] = data_of(result)
             result = with_nulls(out, mask_of(result))
-        tail = slice(max(0, len(values) - self.range + 1), None)
+        tail = slice(max(0, len(values) - self._shape.range + 1), None)
         self._kept = InputColumns((values[tail].copy(),), None if nulls is None else nulls[tail].copy(), None)
         self._rows, self._done = self._rows + len(batch.arrays[0]), self._done + windows
         return result
@@ -181,11 +181,11 @@ class RankedRolling:
     def feed_groups(self, batch: InputColumns, starts: Array) -> tuple[Array, Any]:
         """(the rows that complete windows, results) of every group of rows apart."""
         values, nulls = _joined(None, batch)
-        windows = np.maximum((np.diff(starts) - self._first) // self.slide + 1, 0)
+        windows = self._shape.completed(np.diff(starts))
         begin = np.repeat(starts[:-1], windows)
         number = np.arange(len(begin)) - np.repeat(np.cumsum(windows) - windows, windows)
-        ends = begin + self._first + number * self.slide
-        return ends - 1, self._results(values, nulls, np.maximum(ends - self.range, begin), ends)
+        ends = begin + self._shape.ends(number)
+        return ends - 1, self._results(values, nulls, np.maximum(ends - self._shape.range, begin), ends)
 
     def _results(self, values: Array, nulls: Array | None, lo: Array, hi: Array) -> Any:
         results, empty = quantiles_of_ranges(self.aggregation, values, nulls, lo, hi)

@@ -186,6 +186,8 @@ class Kernels:
         try:
             return self._run_python(kernel.python, inputs, outputs)
         except Exception:
+            # Users' functions raise whatever they like, and Python raises where machine code does not: it divides by no
+            # zero, and a number of over 64 bits is an OverflowError. What compiled code does is right in all cases.
             if is_disabled():
                 raise
             return self.compile(name, (*inputs, *outputs))(*inputs, *outputs)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.aggregations.quantiles import Quantile
 from sash.aggregators.chunk_size import check_window
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
@@ -19,6 +18,7 @@ from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
 from sash.kernels.rolling.groups import by_group, grouped
 from sash.kernels.rolling.windows import CompiledRolling
+from sash.windows.base import RollingShape
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
 
@@ -83,7 +83,7 @@ def rolling_by(
     if not isinstance(runner, CompiledRolling):
         ends, results = runner.feed_groups(batch, starts)
     else:
-        ends, results = by_group(runner, batch, starts, int(window._completed(np.diff(starts)).sum()))
+        ends, results = by_group(runner, batch, starts, int(window._shape.completed(np.diff(starts)).sum()))
     return (ends if order is None else order[ends]), results
 
 
@@ -108,9 +108,7 @@ class Rolling:
             raise ValueError(f"algorithm must be 'auto', 'sba' or 'pba'; got {algorithm!r}")
         self.aggregation = aggregation
         self.algorithm = algorithm
-        self.range = range
-        self.slide = slide
-        self.partial = bool(partial)
+        self._shape = RollingShape(range, slide, bool(partial))
         self._count = 0
         self._broken = False
         self._runner: Any = None
@@ -125,7 +123,7 @@ class Rolling:
             if runner is None:
                 self._runner = self._choose(batch)
             size = len(batch.arrays[0])
-            windows = int(self._completed(count + size) - self._completed(count))
+            windows = self._shape.completed(count + size) - self._shape.completed(count)
             result = self._runner.feed(batch, windows, out)
             self._count = count + size
             return result
@@ -134,9 +132,9 @@ class Rolling:
             raise
 
     def _choose(self, batch: InputColumns) -> Any:
-        shape = (self.aggregation, self.range, self.slide, self.partial)
-        if isinstance(self.aggregation, Quantile):
-            return RankedRolling(self.aggregation, *shape[1:])
+        shape = (self.aggregation, *self._shape)
+        if self.aggregation.by_ranks:
+            return RankedRolling(self.aggregation, self._shape)
         others = [str(dtype) for dtype in batch.dtypes if dtype.kind not in "biuf"]
         try:
             if others:
@@ -154,16 +152,9 @@ class Rolling:
         windows    W[10, 2], 5 slices
         no batch yet: what is compiled depends on the columns' types
         """
-        n, m = divmod(self.range, self.slide)
-        begin = f"windows    W[{self.range}, {self.slide}], {n} slices" + (f" and {m} values" if m else "")
+        range_, slide, _ = self._shape
+        n, m = divmod(range_, slide)
+        begin = f"windows    W[{range_}, {slide}], {n} slices" + (f" and {m} values" if m else "")
         if self._runner is None:
             return f"{begin}\nno batch yet: what is compiled depends on the columns' types"
         return "\n".join([begin, *self._runner.plan()])
-
-    def _completed(self, count: Any) -> Any:
-        """The number of windows that have a result after ``count`` values, a number or an array of them."""
-        full = np.maximum(0, (count - self.range) // self.slide + 1)
-        if not self.partial:
-            return full
-        first = self.range % self.slide or self.slide  # where the first window ends that is not yet full
-        return full + np.maximum(0, (np.minimum(count, self.range - 1) - first) // self.slide + 1)

@@ -11,11 +11,11 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from sash.aggregators.chunk_size import BestChunk
 
-__all__ = ["ContextAware", "ContextClass", "ContextFree", "Edges", "Extent", "Window"]
+__all__ = ["ContextAware", "ContextClass", "ContextFree", "Edges", "Extent", "RollingShape", "Window"]
 
 Extent = tuple[Any, Any]
 """A window's start and end: it covers ``start <= time < end``, or positions likewise if it is on counts."""
@@ -27,6 +27,32 @@ class ContextClass(Enum):
     CF = "context free"
     FCF = "forward context free"
     FCA = "forward context aware"
+
+
+class RollingShape(NamedTuple):
+    """Which rows of a group the windows of :class:`~sash.windows.count.CountWindow` cover. All answers cost O(1)."""
+
+    range: int
+    slide: int
+    partial: bool
+
+    @property
+    def first(self) -> int:
+        """How many rows complete the first window."""
+        return (self.range % self.slide or self.slide) if self.partial else self.range
+
+    def completed(self, rows: Any) -> Any:
+        """How many windows so many rows complete, a number or an array.
+
+        >>> RollingShape(5, 2, partial=True).completed(6), RollingShape(5, 2, partial=False).completed(6)
+        (3, 1)
+        """
+        windows = (rows - self.first) // self.slide + 1
+        return windows * (windows > 0)
+
+    def ends(self, numbers: Any) -> Any:
+        """How many rows complete the windows of these numbers, the first of which is 0. They start ``range`` before."""
+        return numbers * self.slide + self.first
 
 
 class Window:
@@ -90,8 +116,8 @@ class Window:
         return None
 
     @property
-    def rolling_shape(self) -> tuple[int, int, bool] | None:
-        """(range, slide, partial) if it is a rolling window over positions; None: it is not."""
+    def rolling_shape(self) -> RollingShape | None:
+        """Its shape if it is a rolling window over positions; None: it is not."""
         return None
 
     @property

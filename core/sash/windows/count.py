@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any, ClassVar, Literal
 
 from sash.aggregators.chunk_size import BestChunk, check_window
-from sash.windows.base import ContextClass, ContextFree, Extent
+from sash.windows.base import ContextClass, ContextFree, Extent, RollingShape
 
 __all__ = ["CountWindow", "While", "window_while"]
 
@@ -35,8 +35,8 @@ class CountWindow(ContextFree):
         return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial
 
     @property
-    def rolling_shape(self) -> tuple[int, int, bool]:
-        return self.range, self.slide, self.partial
+    def rolling_shape(self) -> RollingShape:
+        return RollingShape(self.range, self.slide, self.partial)
 
     @property
     def slices_a_window(self) -> int:
@@ -70,9 +70,8 @@ class CountWindow(ContextFree):
         return min(start, self._end_behind(after))
 
     def _end_behind(self, after: int) -> int:
-        first = self.range % self.slide or self.slide
-        least = first if self.partial else self.range
-        return max(least, (after - first) // self.slide * self.slide + self.slide + first)
+        shape = self.rolling_shape
+        return int(shape.ends(shape.completed(after)))
 
     def windows(self, after: int, upto: float) -> Iterator[Extent]:
         for end in count(self._end_behind(after), self.slide):

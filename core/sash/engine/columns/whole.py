@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.aggregations.quantiles import Quantile
 from sash.aggregators.pba import available_cores
 from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.moment import Array, constant
@@ -38,6 +37,7 @@ from sash.kernels.rolling.groups import by_group
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
+from sash.windows.base import RollingShape
 
 __all__ = ["run_whole"]
 
@@ -65,23 +65,22 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
 # one rolling window over numbers
 
 
-def _rolling_shape(query: Query, lane: Lane, columns: Columns) -> tuple[int, int, bool] | None:
-    """(range, slide, partial) of the only window, if kernels of rows compute what kernels of slices do."""
+def _rolling_shape(query: Query, lane: Lane, columns: Columns) -> RollingShape | None:
+    """The shape of the only window, if kernels of rows compute what kernels of slices do."""
     numbers = all(type(array) is np.ndarray and array.dtype in ("f8", "i8") for array in columns.values())
     plain = all(aggregate.columns and not aggregate.carried for aggregate in query.aggregates.values())
     return query.named[lane.names[0]].rolling_shape if numbers and plain and len(lane.names) == 1 else None
 
 
 def _run_rolling(
-    engine: ColumnEngine, shape: tuple[int, int, bool], codes: Array, times: Array | None, columns: Columns, keys: int
+    engine: ColumnEngine, shape: RollingShape, codes: Array, times: Array | None, columns: Columns, keys: int
 ) -> Outcome | None:
     """The same by kernels of rows; None if they cannot: a key's rows do not come in order, or are not compiled."""
-    range_, slide, partial = shape
     counts, rows = _by_key(codes, times, columns, keys)
     starts = np.concatenate([[0], np.cumsum(counts)])
     if rows.times is not None and not ascends_by_group(rows.times, starts):
         return None
-    windows_by_key = _completed(counts, range_, slide, partial)
+    windows_by_key = shape.completed(counts)
     cores = available_cores()
     cores = cores if len(codes) >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
     tasks = [(name, lo, hi) for lo, hi in _shares(starts, cores) for name in engine.query.aggregates]
@@ -91,10 +90,10 @@ def _run_rolling(
         aggregation = engine.query.aggregates[name]
         part = slice(starts[lo], starts[hi])
         batch = InputColumns(tuple(rows.columns[column][part] for column in aggregation.columns), None, None)
-        if isinstance(aggregation, Quantile):
-            ranked = RankedRolling(aggregation, range_, slide, partial)
+        if aggregation.by_ranks:
+            ranked = RankedRolling(aggregation, shape)
             return ranked.feed_groups(batch, starts[lo : hi + 1] - starts[lo])[1]
-        window = CompiledRolling(aggregation, range_, slide, partial, "sba", batch, exact=True)
+        window = CompiledRolling(aggregation, *shape, "sba", batch, exact=True)
         return by_group(window, batch, starts[lo : hi + 1] - starts[lo], int(windows_by_key[lo:hi].sum()))[1]
 
     try:
@@ -105,25 +104,18 @@ def _run_rolling(
     for (name, _, _), result in zip(tasks, results, strict=True):
         parts[name].append(result)
     code = np.repeat(np.arange(keys), windows_by_key)
-    first = range_ % slide or slide if partial else range_
     before = np.cumsum(windows_by_key) - windows_by_key
     end = np.arange(len(code))
     end -= np.repeat(before, windows_by_key)
-    if slide > 1:
-        end *= slide
-    end += first
-    start = end - range_
-    if partial:
+    if shape.slide > 1:
+        end *= shape.slide
+    end += shape.first
+    start = end - shape.range
+    if shape.partial:
         np.maximum(start, 0, out=start)
     aggregates = {name: _join(columns) for name, columns in parts.items()}
     zero = constant(0, len(code))
     return Outcome(engine.lane, code, zero, start, end, zero, aggregates, engine.query)
-
-
-def _completed(counts: Array, range_: int, slide: int, partial: bool) -> Array:
-    """How many windows keys of so many rows complete."""
-    first = range_ % slide or slide if partial else range_
-    return np.maximum((counts - first) // slide + 1, 0)
 
 
 def _shares(starts: Array, cores: int) -> list[tuple[int, int]]:
