@@ -126,6 +126,58 @@ def test_a_keyed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+WINDOWS = {
+    "sliding": sash.sliding("10s", "2s"),
+    "long": sash.sliding("30s", "10s"),
+    "cumulative": sash.cumulative("20s", "5s"),
+    "session": sash.session("3s"),
+}
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 90), st.integers(0, 2), st.one_of(st.none(), st.just(np.nan), st.integers(-9, 9))),
+        min_size=1,
+        max_size=60,
+    ),
+    names=st.lists(st.sampled_from(list(WINDOWS)), min_size=1, max_size=3, unique=True),
+    interpolation=st.sampled_from(INTERPOLATIONS),
+)
+def test_time_windows_of_a_run(
+    tier: None, rows: list[tuple[int, int, Any]], names: list[str], interpolation: str
+) -> None:
+    query = sash.Query(
+        key="k",
+        time="t",
+        windows={name: WINDOWS[name] for name in names},
+        aggregates={
+            "m": sash.Median("x", interpolation=interpolation),
+            "q": sash.Quantile("x", 0.9, interpolation=interpolation),
+            "n": sash.Count(),
+        },
+    )
+    rows.sort(key=lambda row: row[0])
+    times = [datetime(2024, 1, 1) + timedelta(seconds=row[0]) for row in rows]
+    table = [{"t": time, "k": row[1], "x": row[2]} for time, row in zip(times, rows, strict=True)]
+    operator = sash.Operator(query)
+    expected = [result for row in table for result in operator.process(row)] + operator.close()
+    found = sash.run(query, table)
+    key = lambda row: (row["k"], row["window_end"], str(row.get("window")), row["window_start"])  # noqa: E731
+    np.testing.assert_equal(sorted(found, key=key), sorted(expected, key=key))
+
+
+@pytest.mark.parametrize(
+    "of", [lambda i: Decimal(i) / 4, lambda i: timedelta(seconds=i), lambda i: datetime(2024, 1, i)]
+)
+def test_time_windows_of_other_types(tier: None, of: Any) -> None:
+    values, begin = [of(place) for place in (5, 1, 9, 2, 2, 8)], datetime(2024, 1, 1)
+    times = [begin + timedelta(seconds=place) for place in range(6)]
+    query = sash.Query(windows=sash.sliding("3s", "1s"), time="t", aggregates={"m": sash.Median("x")})
+    found = sash.run(query, [{"t": time, "x": value} for time, value in zip(times, values, strict=True)])
+    assert [row["m"] for row in found[2:6]] == [naive(sash.Median("x"), values[i : i + 3]) for i in range(4)]
+
+
 def test_none_is_null_among_objects() -> None:
     values = np.array(["b", None, "a", "c"], object)
     lower = sash.Median(interpolation="lower")

@@ -17,23 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.quantiles import Quantile, between
+from sash.aggregations.quantiles import between
+from sash.kernels.fallback import PythonAggregate
 from sash.kernels.inputs import Array, InputColumns, output_arrays
+from sash.kernels.ranges.partials import Partials, RangeTotals
 from sash.kernels.tiers import is_disabled
 from sash.values.arrays import data_of, mask_of, objects, results_of, with_nulls
 from sash.windows.base import RollingShape
 
-__all__ = ["RankedRolling", "quantiles_of_ranges"]
+__all__ = ["RankedRanges", "RankedRolling", "quantiles_of_ranges"]
 
 
 CHUNK = 1 << 14
 """Rows that are ranked at a time, unless windows are a good part of that."""
 FEW = 1000
 """Ranges of a chunk below which each is sorted by itself, and nothing is compiled."""
+SMALL = 1 << 23
+"""Rows that such ranges have together at most: to sort more takes longer than to compile."""
 
 
 def quantiles_of_ranges(
-    aggregation: Quantile, values: Array, nulls: Array | None, lo: Array, hi: Array
+    aggregation: Any, values: Array, nulls: Array | None, lo: Array, hi: Array
 ) -> tuple[Array, Array | None]:
     """(results, which are null or None) of rows lo[i] … hi[i] - 1 for each i; neither lo nor hi ever descends.
 
@@ -129,7 +133,7 @@ def _chunks(lo: Array, hi: Array) -> Iterator[slice]:
 def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, Array]:
     """The rows that are at the place ``below`` of each range, were it sorted, and at the next."""
     at, above = np.zeros(len(lo), np.int64), np.zeros(len(lo), np.int64)
-    if len(lo) < FEW or is_disabled():
+    if is_disabled() or (len(lo) < FEW and int((hi - lo).sum()) < SMALL):
         for i, (begin, end, place) in enumerate(zip(lo.tolist(), hi.tolist(), below.tolist(), strict=True)):
             if begin < end:
                 order = np.argsort(values[begin:end], kind="stable")
@@ -143,6 +147,46 @@ def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, 
     words = np.zeros((len(rank) >> 6) + 1, np.uint64)
     walk(rank, order, lo, hi, below, words, np.zeros((len(words) >> 6) + 1, np.uint64), at, above)
     return at, above
+
+
+class RankedRanges(PythonAggregate):
+    """Slices of rows that are all there at once: a partial is where its rows begin and end, and totals go by ranks.
+
+    A total costs O(1) a row that enters or leaves, after a sort of the rows, where ranges begin and end in one order.
+    """
+
+    compiled = True
+
+    def reduce(self, columns: InputColumns, starts: Array) -> Partials:
+        self._values, self._nulls = _joined(None, columns)
+        return np.ones(len(starts) - 1, np.bool_), starts[:-1].copy(), starts[1:].copy()
+
+    def merge(self, a: Partials, b: Partials) -> Partials:
+        return a[0], a[1], b[2]
+
+    def empty(self, size: int) -> Partials:
+        return np.ones(size, np.bool_), np.zeros(size, np.int64), np.zeros(size, np.int64)
+
+    def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
+        if not len(lo):
+            return super().totals(super().empty(0), lo, hi)
+        begins, ends = partials[1][lo], partials[2][hi - 1]
+        order, parts = np.lexsort((ends, begins)), []
+        while len(order):  # once, unless ranges lie within others
+            forward = ends[order] == np.maximum.accumulate(ends[order])
+            part, order = order[forward], order[~forward]
+            parts.append(
+                (part, *quantiles_of_ranges(self.aggregation, self._values, self._nulls, begins[part], ends[part]))
+            )
+        results, nulls = np.empty(len(lo), parts[0][1].dtype), np.zeros(len(lo), np.bool_)
+        for part, found, empty in parts:
+            results[part] = found
+            nulls[part] = False if empty is None else empty
+        if results.dtype == np.float64:
+            return RangeTotals(results, nulls if nulls.any() else None, 0)
+        results = objects(results.tolist())
+        results[nulls] = None
+        return RangeTotals(*self._as_results(results.tolist()), 0)
 
 
 class RankedRolling:

@@ -71,7 +71,7 @@ class ColumnEngine:
     @property
     def scatters_well(self) -> bool:
         """Whether rows need not be ordered by key for :meth:`finish`."""
-        return self._state.rules.scatters_well and not self.decisions.keeps
+        return self._step.scatters_well(self._state)
 
     @property
     def forms(self) -> dict[str, Any]:

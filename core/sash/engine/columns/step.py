@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
 from sash.engine.decisions import Decisions
 from sash.engine.results import Outcome
+from sash.kernels.order_statistics import RankedRanges
 from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, tied_rows
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
@@ -141,10 +142,16 @@ class Step:
         tied = np.zeros(len(batch), np.bool_) if state.rules.ties(state.marks) else None
         counts = count_rows(batch.codes, keys)
         after = evolve(before, watermark=np.full(keys, bounds(state.dtype)[1]), accepted=counts, settled=counts)
-        if not self._decisions.keeps and state.rules.scatters_well:
+        if self.scatters_well(state):
             state = place_rows(batch, state, Moment(before, after, state.marks))
             return self._fire(state, Moment(evolve(before, settled=counts), after, state.marks))
+        state = _by_ranks(_fit(state, batch.columns))
         return self._slice(state, before, after, evolve(batch, tied=tied))
+
+    def scatters_well(self, state: State) -> bool:
+        """Whether :meth:`finish` takes rows in any order."""
+        ranked = any(aggregate.aggregation.by_ranks for aggregate in state.aggregates)
+        return state.rules.scatters_well and not self._decisions.keeps and not ranked
 
     def _slice(self, state: State, before: Keys, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
         """Slice rows in the order of time, and fire."""
@@ -256,6 +263,18 @@ def _fit(state: State, columns: Mapping[str, Array]) -> State:
     ]
     table = evolve(state.table, partials=tuple(partials for _, partials in pairs))
     return evolve(state, table=table, aggregates=tuple(aggregate for aggregate, _ in pairs))
+
+
+def _by_ranks(state: State) -> State:
+    """Without slices so far, and with aggregates that keep the rows of slices where their results come from ranks."""
+    aggregates = tuple(
+        replace(aggregate, form=RankedRanges(aggregate.aggregation, aggregate.dtypes or ()))
+        if aggregate.aggregation.by_ranks
+        else aggregate
+        for aggregate in state.aggregates
+    )
+    partials = tuple(aggregate.form.empty(0) for aggregate in aggregates)
+    return evolve(state, aggregates=aggregates, table=evolve(state.table, partials=partials))
 
 
 def _order_rows(batch: Pending, keys: Keys, in_order: bool = False) -> Rows:
