@@ -126,6 +126,19 @@ def test_a_keyed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0.0, -0.0, 1.5, -1.5, np.inf, -np.inf, 5e-324, -5e-324, 1e308, 0.0, 1.5],
+        [0, -1, 1, 2**63 - 1, -(2**63), 7, 7, 1 << 40, -(1 << 40)],
+        [7] * 5,
+    ],
+)
+def test_the_order_of_rows_is_numpys_stable_one(values: list[Any]) -> None:
+    array = np.random.default_rng(6).choice(np.array(values), 300)
+    assert order_statistics._order(array).tolist() == np.argsort(array, kind="stable").tolist()
+
+
 WINDOWS = {
     "sliding": sash.sliding("10s", "2s"),
     "long": sash.sliding("30s", "10s"),

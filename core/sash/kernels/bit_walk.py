@@ -1,4 +1,4 @@
-"""The compiled walk over sets of ranks: see :mod:`sash.kernels.order_statistics`. Importing it imports Numba."""
+"""Compiled loops over ranks: see :mod:`sash.kernels.order_statistics`. Importing it imports Numba."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numba.cpython.unsafe import numbers
 from sash.kernels.compile import dispatcher, inner
 from sash.kernels.disk_cache import digest_of
 
-__all__ = ["walk"]
+__all__ = ["sort", "walk"]
 
 Array = np.ndarray[Any, Any]
 leading_zeros: Any = numbers.leading_zeros
@@ -59,7 +59,12 @@ def _previous(words: Array, summary: Array, rank: int) -> Any:
 def _walk(
     rank: Array, order: Array, lo: Array, hi: Array, below: Array, words: Array, summary: Array, at: Array, above: Array
 ) -> None:
-    """For each range the row that ``below`` others of it precede in order, and the next. ``words``: no bit is set."""
+    """For each range the row that ``below`` others of it precede in order, and the next.
+
+    ``rank`` may hold anything, and in ``words`` no bit is set.
+    """
+    for i in range(order.shape[0]):
+        rank[order[i]] = i
     left = right = 0
     pointer, before = -1, 0  # a rank in the set, and how many of the set precede it
     for i in range(lo.shape[0]):
@@ -98,6 +103,46 @@ def _walk(
         if wanted + 1 < hi[i] - lo[i]:
             above[i] = order[_next(words, summary, pointer)]
 
+
+_DIGITS, _BITS = 6, 11
+
+
+def _sort(keys: Array, order: Array, other: Array, counts: Array) -> None:
+    """Put the rows in the order of their keys into ``order``: a stable radix sort.
+
+    ``other`` is as long as ``order``, and ``counts`` are 6 · 2048 zeros.
+    """
+    size, mask = keys.shape[0], np.uint64(2047)
+    for i in range(size):
+        order[i] = i
+        key = keys[i]
+        for digit in range(_DIGITS):
+            counts[(digit << _BITS) + np.int64(key & mask)] += 1
+            key >>= np.uint64(_BITS)
+    swapped = False
+    for digit in range(_DIGITS):
+        shift, begin = np.uint64(digit * _BITS), digit << _BITS
+        if counts[begin + np.int64((keys[0] >> shift) & mask)] == size:
+            continue  # all rows have the same
+        place = 0
+        for bucket in range(begin, begin + 2048):
+            count = counts[bucket]
+            counts[bucket] = place
+            place += count
+        for i in range(size):
+            row = order[i]
+            end = begin + np.int64((keys[row] >> shift) & mask)
+            other[counts[end]] = row
+            counts[end] += 1
+        order, other, swapped = other, order, not swapped
+    if swapped:
+        for i in range(size):
+            other[i] = order[i]
+
+
+sort: Any = dispatcher(
+    cast(FunctionType, _sort), digest_of("sort", _sort.__code__.co_code, _sort.__code__.co_consts, _DIGITS, _BITS)
+)
 
 _CODES = [function.__code__ for function in (_walk, _next.py_func, _previous.py_func)]
 walk: Any = dispatcher(

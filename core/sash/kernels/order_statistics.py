@@ -122,7 +122,8 @@ def _drop_unordered(
 
 def _chunks(lo: Array, hi: Array) -> Iterator[slice]:
     """The ranges in parts whose rows are ranked together."""
-    size = max(CHUNK, 8 * int((hi - lo).max(initial=0)))
+    blocks = range(0, len(lo), CHUNK)  # which caches hold
+    size = max(CHUNK, *(8 * int((hi[i : i + CHUNK] - lo[i : i + CHUNK]).max()) for i in blocks), 0)
     first = 0
     while first < len(lo):
         last = max(first + 1, int(np.searchsorted(hi, lo[first] + size, side="right")))
@@ -141,12 +142,32 @@ def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, 
         return at, above
     from sash.kernels.bit_walk import walk  # which imports Numba
 
-    order = np.argsort(values)
+    order = _order(values)
     rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
     words = np.zeros((len(rank) >> 6) + 1, np.uint64)
     walk(rank, order, lo, hi, below, words, np.zeros((len(words) >> 6) + 1, np.uint64), at, above)
     return at, above
+
+
+def _order(values: Array) -> Array:
+    """The rows in the order of their values."""
+    keys = _sort_keys(values)
+    if keys is None:
+        return np.argsort(values, kind="stable").astype(np.int32)
+    from sash.kernels.bit_walk import sort
+
+    order = np.empty(len(keys), np.int32)
+    sort(keys, order, np.empty_like(order), np.zeros(6 << 11, np.int64))
+    return order
+
+
+def _sort_keys(values: Array) -> Array | None:
+    """Unsigned integers in the order of numbers of 64 bits; None for other values."""
+    top = np.uint64(1 << 63)
+    if values.dtype == np.float64:
+        bits = (values + 0.0).view(np.int64)  # -0.0 is 0.0
+        return (bits ^ ((bits >> 63) & np.int64(0x7FFFFFFFFFFFFFFF))).view(np.uint64) ^ top
+    return values.view(np.uint64) ^ top if values.dtype == np.int64 else None
 
 
 class RankedRanges(PythonAggregate):
