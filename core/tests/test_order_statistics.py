@@ -150,7 +150,11 @@ WINDOWS = {
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
-        st.tuples(st.integers(0, 90), st.integers(0, 2), st.one_of(st.none(), st.just(np.nan), st.integers(-9, 9))),
+        st.tuples(
+            st.integers(0, 90),
+            st.integers(0, 2),
+            st.one_of(st.none(), st.sampled_from([np.nan, np.inf, -np.inf]), st.integers(-9, 9)),
+        ),
         min_size=1,
         max_size=60,
     ),
@@ -189,6 +193,13 @@ def test_time_windows_of_other_types(tier: None, of: Any) -> None:
     query = sash.Query(windows=sash.sliding("3s", "1s"), time="t", aggregates={"m": sash.Median("x")})
     found = sash.run(query, [{"t": time, "x": value} for time, value in zip(times, values, strict=True)])
     assert [row["m"] for row in found[2:6]] == [naive(sash.Median("x"), values[i : i + 3]) for i in range(4)]
+
+
+@pytest.mark.parametrize("q", [0.0, 0.5, 1.0])
+def test_beside_infinities_results_are_those_of_the_definition(tier: None, q: float) -> None:
+    values = [1.0, 2.0, np.inf, -np.inf, 3.0, 4.0]
+    expected = [naive(sash.Quantile(q=q), window) for window in count_windows(values, 3, 1)]
+    np.testing.assert_equal(listed(sash.rolling(np.array(values), sash.Quantile(q=q), 3)), expected)
 
 
 def test_none_is_null_among_objects() -> None:

@@ -87,7 +87,7 @@ def _interpolate(values: Array, at: Array, above: Array, fraction: Array) -> Arr
         results[:] = [between(*triple) for triple in triples]
         return results
     a = values[at].astype(np.float64, copy=False)
-    if not fraction.any():
+    if not fraction.any() and not np.isinf(values).any():  # 0 times infinity is NaN
         return a
     b = values[above].astype(np.float64, copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
