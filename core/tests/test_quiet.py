@@ -54,6 +54,7 @@ def query_of(windows: str, aggregate: str, delay: int, lateness: int) -> sash.Qu
 def never_quiet(op: sash.Operator) -> sash.Operator:
     """The same operator, all of whose tuples and watermarks go the long way."""
     lane = row_lane(op)
+    assert isinstance(lane, RowLane)
     # Of this lane alone: the other operator, made in the same test, must look out.
     lane._arm_quiet_path = lambda: None  # type: ignore[method-assign]
     return op

@@ -18,16 +18,18 @@ import numpy as np
 
 from sash.engine.planner import LanePlan
 from sash.engine.results import Emitted, RowOutcome
+from sash.engine.rows.count_lane import CountLane
 from sash.engine.rows.lane import RowLane
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import WatermarkOf
-from sash.state.key_states import gather, scatter
+from sash.state.key_states import KeyState, gather, scatter
 from sash.state.lane_state import LaneState
 
-__all__ = ["RowEngine"]
+__all__ = ["AnyLane", "RowEngine"]
 
 Array = np.ndarray[Any, Any]
+AnyLane = RowLane | CountLane
 NONE = np.zeros(0, np.int64)
 _new = tuple.__new__  # creates a named tuple faster than its class does
 _COUNTED = ("late_corrected", "late_dropped", "slices_held", "tuples_held", "merges")
@@ -41,13 +43,13 @@ class RowEngine:
 
     def __init__(self, query: Query, planned: LanePlan, watermark_of: WatermarkOf) -> None:
         self.dropped: Array = NONE
-        self.lanes: list[RowLane] = []
+        self.lanes: list[AnyLane] = []
         self.advanced: Any = None
         """The watermark that all keys have been told of, those to come too. None: before all times."""
         self._query, self._planned, self.lane = query, planned, planned.lane
         self._moves = watermark_of is not None  # rows move the watermark of their key, at least
         self.streams = watermark_of == "stream" and planned.lane.order is not None
-        self._touched: dict[int, RowLane] = {}  # the keys that the current call has changed
+        self._touched: dict[int, AnyLane] = {}  # the keys that the current call has changed
         self._timers: list[tuple[Any, int]] | None = None  # None: to be made from the lanes
         self._timer_of: list[Any] = []
 
@@ -85,29 +87,34 @@ class RowEngine:
         """Take a row, as part of a call; what it emits. None: it came too late, and is dropped."""
         if code >= len(self.lanes):
             self.grow(code + 1)
-        lane, advanced, emitted = self.lanes[code], self.advanced, []
+        lane = self.lanes[code]
         if code not in self._touched:
             lane.mark()
             self._touched[code] = lane
-        if self.streams and advanced is not None and (lane.watermark is None or advanced > lane.watermark):
-            emitted = [Emitted(code, result) for result in lane.move(advanced)]
-        quiet = lane.open_slice is not None and lane.take_quietly(time, values)
-        if not quiet:
-            results = lane.take_any(time, values)
-            if results is None:
-                return None
-            for result in results:  # mostly one or none: a loop is faster than a comprehension
-                emitted.append(_new(Emitted, (code, result)))
         if self.streams:
-            timers = self._timers if self._timers is not None else self._heap()
-            if not quiet or self._timer_of[code] > lane.quiet_until:
-                self._set_timer(code, lane)
-            watermark = time - self.lane.delay
-            if advanced is None or watermark > advanced:
-                if timers and timers[0][0] <= watermark:
-                    emitted += self._advance_stream(watermark)
-                else:
-                    self.advanced = watermark
+            return self._take_in_stream(code, lane, time, values)
+        results = lane.take(time, values)
+        return None if results is None else [_new(Emitted, (code, result)) for result in results]
+
+    def _take_in_stream(self, code: int, lane: AnyLane, time: Any, values: tuple[Any, ...]) -> list[Emitted] | None:
+        """:meth:`take` where the row moves the watermark of all keys."""
+        advanced, emitted = self.advanced, []
+        if advanced is not None and (lane.watermark is None or advanced > lane.watermark):
+            emitted = [Emitted(code, result) for result in lane.move(advanced)]
+        results = lane.take(time, values)
+        if results is None:
+            return None
+        for result in results:  # mostly one or none: a loop is faster than a comprehension
+            emitted.append(_new(Emitted, (code, result)))
+        timers = self._timers if self._timers is not None else self._heap()
+        if self._timer_of[code] > lane.quiet_until:
+            self._set_timer(code, lane)
+        watermark = time - self.lane.delay
+        if advanced is None or watermark > advanced:
+            if timers and timers[0][0] <= watermark:
+                emitted += self._advance_stream(watermark)
+            else:
+                self.advanced = watermark
         return emitted
 
     def _watermarks(self, moments: Sequence[Any]) -> list[Any]:
@@ -122,11 +129,21 @@ class RowEngine:
     def grow(self, keys: int) -> None:
         """Have so many keys. New ones begin at the watermark that all have been told of."""
         while len(self.lanes) < keys:
-            lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
+            lane = self._new_lane()
             if self.advanced is not None:
                 lane.move(self.advanced)
             self._timer_of.append(math.inf)
             self.lanes.append(lane)
+
+    def _new_lane(self, state: KeyState | None = None) -> AnyLane:
+        """The lane of a key that is new, or goes on from ``state``."""
+        counting = CountLane.of(self._query, self._planned, state)
+        if counting is not None:
+            return counting
+        lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
+        if state is not None:
+            lane.load(state)
+        return lane
 
     # time
 
@@ -170,7 +187,7 @@ class RowEngine:
             self._timers = timers
         return self._timers
 
-    def _set_timer(self, code: int, lane: RowLane) -> None:
+    def _set_timer(self, code: int, lane: AnyLane) -> None:
         timers, time = self._heap(), lane.next_end()
         if time is not None and time < self._timer_of[code]:
             self._timer_of[code] = time
@@ -192,7 +209,7 @@ class RowEngine:
 
     # all or nothing
 
-    def _touch(self, code: int) -> RowLane:
+    def _touch(self, code: int) -> AnyLane:
         """The lane of a key, marked when the current call first changes it."""
         lane = self.lanes[code]
         if code not in self._touched:
@@ -224,13 +241,10 @@ class RowEngine:
 
     def load(self, saved: LaneState) -> None:
         """Go on from a state, of this engine or of the columnar one. O(state)."""
-        query = self._query
         saved.let_wait(self._planned.decisions.buffered)
         self.advanced, self.lanes, self._timers = saved.advanced, [], None
-        for state in scatter(saved, list(query.aggregates.values()), query.values):
-            lane = RowLane(query, self.lane, self._planned.decisions, self._planned.store, self._moves)
-            lane.load(state)
-            self.lanes.append(lane)
+        for state in scatter(saved, list(self._query.aggregates.values()), self._query.values):
+            self.lanes.append(self._new_lane(state))
 
     def begin_slices(self) -> None:
         """Let the next tuple of each key begin a slice: windows may have come that do not know those before."""

@@ -17,7 +17,6 @@ from sash.engine.decisions import Decisions
 from sash.engine.rows import state as rowstate
 from sash.engine.rows.aggregate_store import Store
 from sash.engine.rows.bundle import Bundle, Values
-from sash.engine.rows.count_fast_path import CountFastPath
 from sash.engine.rows.slicer import Slicer
 from sash.engine.rows.slices import Slice, put_back_end
 from sash.engine.rows.totals import totals_of
@@ -83,10 +82,10 @@ class RowLane:
         self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self.open_slice: Slice | None = None
+        self.quiet_until: Any = -math.inf
         self._lag = self.lane.delay if self._moves_watermark else None
         if self._by_arrival:
             self._lag = -1
-        self._count_path = CountFastPath.of(self)
 
     @property
     def newest(self) -> Any:
@@ -141,15 +140,9 @@ class RowLane:
 
     def take(self, time: Any, values: Values) -> list[Result] | None:
         """Take a tuple; the results that it brings. None: it is too late, and dropped."""
-        if self.open_slice is not None and self.take_quietly(time, values):
+        if self.open_slice is not None and self._take_quietly(time, values):
             return []
-        return self.take_any(time, values)
-
-    def take_any(self, time: Any, values: Values) -> list[Result] | None:
-        """Take a tuple that :meth:`take_quietly` has not taken."""
         slicer = self.slicer
-        if self._count_path is not None and (results := self._count_path.take(self, values)) is not None:
-            return results
         if self._by_arrival:
             time = slicer.accepted
         late = self.watermark is not None and time < self.watermark
@@ -175,11 +168,11 @@ class RowLane:
         held = slicer.slices.all
         plain = bool(held) and not (watches.edged or slicer.pending or self._buffered)
         self.open_slice = held[-1] if plain and held[-1].tuples is None and self.watermark is not None else None
+        self.quiet_until = -math.inf if self.open_slice is None else watches.next_time
         if self.open_slice is not None:
-            self.quiet_until = watches.next_time
             self._count_until = watches.next_count(slicer.accepted)
 
-    def take_quietly(self, time: Any, values: Values) -> bool:
+    def _take_quietly(self, time: Any, values: Values) -> bool:
         """Take a tuple if it is quiet; only while there is an ``open_slice``. Otherwise nothing is done."""
         watches, watermark, slice_ = self.watches, self.watermark, self.open_slice
         assert slice_ is not None
