@@ -20,7 +20,6 @@ import numpy as np
 from sash.engine.lane import Mark, Switch
 from sash.engine.planner import Plan
 from sash.engine.results import AnyOutcome, Emitted
-from sash.engine.rows.engine import RowEngine
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
@@ -93,59 +92,34 @@ class Driver:
         return outcomes
 
     def process_row(
-        self, code: int, moments: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
+        self, code: int, times: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
     ) -> list[Made]:
         """Take one row of key ``code``, with a time for each lane, and make something of each result.
 
         All or nothing, what is made included.
         """
-        switch = self.lanes[0]
-        engine, lane = switch.engine, switch.lane
-        if len(self.lanes) > 1 or type(engine) is not RowEngine:
-            return self._process_row_in_lanes(code, moments, values, make)
-        times, rows, dropped, time, order = self.times, self.rows, self.dropped, moments[0], lane.order
-        adopted = times
-        if order is not None:
-            codec = times.codecs.get(order)
-            if codec is None:
-                time, adopted = times.of_row(lane, time, rows)
-            else:
-                time = codec.to_inside(time, rows, order)
-        mark = engine.mark()
-        try:
-            emitted = engine.take(code, time, values)
-            self.times, self.dropped = adopted, (0,) if emitted is None else ()
-            self.rows = rows + 1
-            return [make(lane, result) for result in emitted] if emitted else []
-        except BaseException as error:
-            refused = self.rows == rows and isinstance(error, TypeError | ValueError)
-            self.times, self.rows, self.dropped = times, rows, dropped
-            switch.undo(Mark(engine, mark))
-            if refused:
-                raise type(error)(f"row {rows}: {error}") from error
-            raise
-
-    def _process_row_in_lanes(
-        self, code: int, moments: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
-    ) -> list[Made]:
-        """:meth:`process_row` where there are several lanes, or a lane has to turn from batches to rows first."""
-        times, rows, inside = self.times, self.rows, []
-        for lane, moment in zip(self.lanes, moments, strict=True):
-            time, times = times.of_row(lane.lane, moment, rows)
-            inside.append(time)
+        adopted, rows, inside = self.times, self.rows, []
+        for lane, time in zip(self.lanes, times, strict=True):
+            of_lane, adopted = adopted.of_row(lane.lane, time, rows)
+            inside.append(of_lane)
         mark = self.mark()
         try:
             taken = [lane.rows().take(code, time, values) for lane, time in zip(self.lanes, inside, strict=True)]
-            self.times, self.dropped = times, (0,) if None in taken else ()
+            self.times, self.dropped = adopted, (0,) if None in taken else ()
             self.rows = rows + 1
             pairs = zip(self.lanes, taken, strict=True)
             return [make(lane.lane, result) for lane, emitted in pairs for result in emitted or ()]
         except BaseException as error:
-            refused = self.rows == rows and isinstance(error, TypeError | ValueError)
-            self.undo(mark)
-            if refused:
-                raise type(error)(f"row {rows}: {error}") from error
+            self.take_back_row(mark, error)
             raise
+
+    def take_back_row(self, mark: DriverMark, error: BaseException) -> None:
+        """Undo a row that failed. What a user can mend is raised as an error that names the row."""
+        rows = mark.own[1]
+        refused = self.rows == rows and isinstance(error, TypeError | ValueError)
+        self.undo(mark)
+        if refused:
+            raise type(error)(f"row {rows}: {error}") from error
 
     # time
 

@@ -7,10 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, TypeVar
 
+from sash.engine.lane import Mark
 from sash.engine.results import AnyOutcome, Emitted
+from sash.engine.rows.engine import RowEngine
 from sash.frames import columns_of
 from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark
+from sash.runtime.driver import DriverMark
 from sash.runtime.snapshots import Snapshots
 from sash.runtime.stream import Outcomes
 from sash.values import PerformanceWarning
@@ -21,6 +24,8 @@ __all__ = ["KeyOperator", "KeyedOperator", "Operator", "Outcomes"]
 Row = dict[str, Any]
 Values = tuple[Any, ...]
 Made = TypeVar("Made")
+_NO_TIMES = (None,)
+"""Of a row that only has a lane in the order of arrival."""
 
 
 class Operator(Snapshots):
@@ -50,12 +55,12 @@ class Operator(Snapshots):
 
     def _prepare(self, query: Query) -> None:
         super()._prepare(query)
-        self._value_columns = query.values
-        self._orders = [lane.order for lane in query.lanes]
+        self._value_columns, orders = query.values, [lane.order for lane in query.lanes]
         self._results = query.results[len(query.keys) - len(self._key_columns) :]
-        self._order_places = [None if order is None else query.columns.index(order) for order in self._orders]
-        self._take_values = _chosen([query.columns.index(column) for column in query.values])
-        self._take_key = _chosen([query.columns.index(column) for column in self._key_columns])
+        self._read_values, self._pick_values = _readers(query, query.values)
+        self._read_times, self._pick_times = _readers(query, orders)
+        self._read_key, self._pick_key = _readers(query, self._key_columns)
+        self._timed = any(order is not None for order in orders)
 
     def warm_up(self) -> None:
         """Prepare for rows, so that the first does not wait."""
@@ -69,13 +74,13 @@ class Operator(Snapshots):
         if self._closed:
             self._refuse_closed()
         try:
-            values = tuple([row[column] for column in self._value_columns])
-            moments = [None if order is None else row[order] for order in self._orders]
-            key = tuple([row[column] for column in self._key_columns]) if self._key_columns else ()
+            values = self._read_values(row)
+            times = self._read_times(row) if self._timed else _NO_TIMES
+            key = self._read_key(row) if self._key_columns else ()
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._driver.rows} has no column {error.args[0]!r}; it has {there}") from None
-        return self._take(key, moments, values, self._row)
+        return self._take(key, times, values, self._row)
 
     def take(self, row: Values) -> list[Values]:
         """As :meth:`process`, for engines whose rows have no names: a row's values in the order of ``query.columns``.
@@ -91,28 +96,56 @@ class Operator(Snapshots):
         if self._closed:
             self._refuse_closed()
         try:
-            values = self._take_values(row)
-            moments = [None if place is None else row[place] for place in self._order_places]
-            key = self._take_key(row)
+            values = self._pick_values(row)
+            times = self._pick_times(row) if self._timed else _NO_TIMES
+            key = self._pick_key(row) if self._key_columns else ()
         except IndexError:
             needed, count = ", ".join(map(repr, self.query.columns)), self._driver.rows
             raise ValueError(f"row {count} has {len(row)} values; it needs one for each of {needed}") from None
-        return self._take(key, moments, values, self._values)
+        return self._take(key, times, values, self._values)
 
-    def _take(
-        self, key: Values, moments: Sequence[Any], values: Values, make: Callable[[Lane, Emitted], Made]
-    ) -> list[Made]:
-        """Take a tuple; ``make`` makes what is returned of a result."""
-        numbers = self._keys.numbers
+    def _take(self, key: Values, times: Values, values: Values, make: Callable[[Lane, Emitted], Made]) -> list[Made]:
+        """Take a tuple, all or nothing; ``make`` makes what is returned of a result.
+
+        What most rows need, of a known key and a single lane that runs by rows, is here; the rest is the driver's.
+        """
+        driver, numbers = self._driver, self._keys.numbers
+        switch = driver.lanes[0]
+        engine, lane = switch.engine, switch.lane
         try:
             code = None if numbers is None else numbers.get(key[0] if len(key) == 1 else key)
         except TypeError:  # it cannot be a key, which number() says
             code = None
-        if code is not None:
-            return self._driver.process_row(code, moments, values, make)
+        if code is None or len(driver.lanes) > 1 or type(engine) is not RowEngine:
+            return self._take_otherwise(key, times, values, make)
+        rows, time, known, order = driver.rows, None, driver.times, lane.order
+        adopted = known
+        if order is not None:
+            codec = known.codecs.get(order)
+            if codec is None:
+                time, adopted = known.of_row(lane, times[0], rows)
+            else:
+                time = codec.to_inside(times[0], rows, order)
+        own, mark = (known, rows, driver.dropped), engine.mark()
+        try:
+            emitted = engine.take(code, time, values)
+            driver.times, driver.dropped = adopted, (0,) if emitted is None else ()
+            driver.rows = rows + 1
+            results = []
+            for result in emitted or ():  # mostly none or one: a loop is faster than a comprehension
+                results.append(make(lane, result))  # noqa: PERF401
+            return results
+        except BaseException as error:
+            driver.take_back_row(DriverMark(own, [(switch, Mark(engine, mark))]), error)
+            raise
+
+    def _take_otherwise(
+        self, key: Values, times: Values, values: Values, make: Callable[[Lane, Emitted], Made]
+    ) -> list[Made]:
+        """:meth:`_take` of a key that is new, by several lanes, or by a lane that has to turn from batches to rows."""
         mark = self._mark()
         try:
-            return self._driver.process_row(self._keys.number(key, self._driver.rows), moments, values, make)
+            return self._driver.process_row(self._keys.number(key, self._driver.rows), times, values, make)
         except BaseException:
             self._undo(mark)
             raise
@@ -170,12 +203,11 @@ class Operator(Snapshots):
     def _values(self, lane: Lane, emitted: Emitted) -> Values:
         """The values of a result, those of its key first."""
         code, result = emitted
-        return (*self._keys.key(code), *self._output.values(lane, result, self._driver.times.codecs))
+        values = self._output.values(lane, result, self._driver.times.codecs)
+        return (*self._keys.key(code), *values) if self._key_columns else values
 
     def _row(self, lane: Lane, emitted: Emitted) -> Row:
-        code, result = emitted  # as in _values, written out for speed
-        values = self._output.values(lane, result, self._driver.times.codecs)
-        return dict(zip(self._results, (*self._keys.key(code), *values), strict=True))
+        return dict(zip(self._results, self._values(lane, emitted), strict=True))
 
 
 class KeyOperator(Operator):
@@ -252,11 +284,17 @@ class KeyedOperator(Snapshots):
         return outcomes or [self._driver.lanes[0].batches().advance(float("-inf"))]
 
 
-def _chosen(places: list[int]) -> Callable[[Values], Values]:
-    """The values at some places of a row, as a tuple."""
-    if len(places) > 1:
-        return itemgetter(*places)
-    if places:
-        place = places[0]
+def _readers(query: Query, columns: Sequence[str | None]) -> tuple[Callable[[Any], Values], Callable[[Any], Values]]:
+    """What takes the values of columns, None for none, out of rows with names, and out of rows without."""
+    places = [None if column is None else query.columns.index(column) for column in columns]
+    return _reader(columns), _reader(places)
+
+
+def _reader(places: Sequence[Any]) -> Callable[[Any], Values]:
+    """What takes the values at some places of a row as a tuple; None is the place of None."""
+    if len(places) == 1 and places[0] is not None:
+        (place,) = places
         return lambda row: (row[place],)
-    return lambda row: ()
+    if not places or None in places:
+        return lambda row: tuple([None if place is None else row[place] for place in places])
+    return itemgetter(*places)

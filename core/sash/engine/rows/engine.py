@@ -93,8 +93,12 @@ class RowEngine:
             self._touched[code] = lane
         if self.streams:
             return self._take_in_stream(code, lane, time, values)
-        results = lane.take(time, values)
-        return None if results is None else [_new(Emitted, (code, result)) for result in results]
+        results, emitted = lane.take(time, values), []
+        if results is None:
+            return None
+        for result in results:  # mostly one or none: a loop is faster than a comprehension
+            emitted.append(_new(Emitted, (code, result)))  # noqa: PERF401
+        return emitted
 
     def _take_in_stream(self, code: int, lane: AnyLane, time: Any, values: tuple[Any, ...]) -> list[Emitted] | None:
         """:meth:`take` where the row moves the watermark of all keys."""
@@ -104,7 +108,7 @@ class RowEngine:
         results = lane.take(time, values)
         if results is None:
             return None
-        for result in results:  # mostly one or none: a loop is faster than a comprehension
+        for result in results:
             emitted.append(_new(Emitted, (code, result)))
         timers = self._timers if self._timers is not None else self._heap()
         if self._timer_of[code] > lane.quiet_until:
