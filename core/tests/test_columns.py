@@ -402,8 +402,8 @@ class TestFailures:
     def test_what_is_not_supported(self) -> None:
         query = sash.Query(windows=Changes(), aggregates={"m": sash.Max("x")})
         reason = unsupported(query, query.lanes[0])
-        assert reason is not None and "told of each tuple" in reason
-        with pytest.raises(ValueError, match="told of each tuple"):
+        assert reason is not None and "observes each tuple" in reason
+        with pytest.raises(ValueError, match="observes each tuple"):
             ColumnEngine(query, query.lanes[0])
 
 

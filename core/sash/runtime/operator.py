@@ -70,7 +70,7 @@ class Operator(Snapshots):
     # tuples
 
     def process(self, row: Mapping[str, Any]) -> list[Row]:
-        """Take a tuple; the results that it brings, with their key."""
+        """Take a tuple and return the results that it completes, with their key."""
         if self._closed:
             self._refuse_closed()
         try:
@@ -105,9 +105,9 @@ class Operator(Snapshots):
         return self._take(key, times, values, self._values)
 
     def _take(self, key: Values, times: Values, values: Values, make: Callable[[Lane, Emitted], Made]) -> list[Made]:
-        """Take a tuple, all or nothing; ``make`` makes what is returned of a result.
+        """Take a tuple, all or nothing. ``make`` converts a result to what is returned.
 
-        What most rows need, of a known key and a single lane that runs by rows, is here; the rest is the driver's.
+        Most rows have a known key and a single lane that runs by rows. They end here; the driver takes the others.
         """
         driver, numbers = self._driver, self._keys.numbers
         switch = driver.lanes[0]
@@ -153,9 +153,8 @@ class Operator(Snapshots):
     def process_batch(self, data: Any, *, nan: Nan = "null") -> Any:
         """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
 
-        The same results as row by row, however the stream is cut into batches, key by key. Runs on compiled kernels,
-        except where results can be corrected or a window has to be told of each tuple. ``nan`` as for
-        :func:`sash.run`.
+        The results are the same as row by row, however the stream is cut into batches, key by key. Runs on compiled
+        kernels, except where results can be corrected or a window observes each tuple. ``nan`` as for :func:`sash.run`.
         """
         self._refuse_closed()
         columns = [*self._key_columns, *self.query.orders, *self._value_columns]

@@ -51,7 +51,7 @@ class _Part(NamedTuple):
 
 
 class Merging(Aggregation):
-    """An aggregation whose values are another one's partials: what merging algorithms are given to merge slices."""
+    """An aggregation whose values are partials of another one. Merging algorithms use it to merge slices."""
 
     combine: Callable[[Any, Any], Any]  # type: ignore[assignment]  # generated, so not a method
 

@@ -80,8 +80,8 @@ class CountLane:
             return None
         if type(window) is not CountWindow or window.exact_slices is None:  # a subclass may have windows of its own
             return None
-        created = CountLane(query, planned, window)
-        return created if state is None or created._load(state) else None
+        counting = CountLane(query, planned, window)
+        return counting if state is None or counting._load(state) else None
 
     def begin_slice(self) -> None:
         """Windows may have come: not to this lane, whose slices are those of its only window."""

@@ -1,7 +1,7 @@
-"""The row engine as a lane: one small engine a key, one tuple at a time.
+"""The row engine as a lane: one small lane for each key, one tuple at a time.
 
-When rows of any key move the watermark of all (``watermark_of="stream"``), keys that are silent must emit too, without
-asking every key at every row. So each key has a timer, the next time at which it may emit, and a heap holds the timers:
+When rows of any key move the watermark of all (``watermark_of="stream"``), silent keys must emit too, but a row must
+not visit every key. So each key has a timer, the next time at which it may emit, and a heap holds the timers:
 
     row (key c, time t) --> c catches up with the watermark --> takes the row
                         --> watermark t - delay --> keys whose timers it has passed catch up, and emit
@@ -36,7 +36,7 @@ _COUNTED = ("late_corrected", "late_dropped", "slices_held", "tuples_held", "mer
 
 
 class RowEngine:
-    """One :class:`RowLane` a key. ``lanes`` are those of the keys, by number.
+    """Holds a :class:`CountLane` or a :class:`RowLane` for each key: ``lanes``, by the number of the key.
 
     ``watermark_of`` says whose watermark a row moves: "key", "stream" (all keys'), or None: only :meth:`advance` does.
     """
@@ -45,12 +45,12 @@ class RowEngine:
         self.dropped: Array = NONE
         self.lanes: list[AnyLane] = []
         self.advanced: Any = None
-        """The watermark that all keys have been told of, those to come too. None: before all times."""
+        """The watermark of all keys, of those to come too. None: before all times."""
         self._query, self._planned, self.lane = query, planned, planned.lane
         self._moves = watermark_of is not None  # rows move the watermark of their key, at least
         self.streams = watermark_of == "stream" and planned.lane.order is not None
-        self._touched: dict[int, AnyLane] = {}  # the keys that the current call has changed
-        self._timers: list[tuple[Any, int]] | None = None  # None: to be made from the lanes
+        self._touched: dict[int, AnyLane] = {}  # the keys that the current call changes
+        self._timers: list[tuple[Any, int]] | None = None  # None: to build from the lanes
         self._timer_of: list[Any] = []
 
     # rows
@@ -60,8 +60,8 @@ class RowEngine:
         self.grow(keys)
         columns = [frame.to_list(column) for column in self._query.values]
         values = list(zip(*columns, strict=True)) if columns else [()] * len(frame)
-        moments = [None] * len(frame) if times is None else times.tolist()
-        marks = self._watermarks(moments) if self.streams else None
+        inside = [None] * len(frame) if times is None else times.tolist()
+        marks = self._watermarks(inside) if self.streams else None
         order = np.argsort(codes, kind="stable")
         emitted: list[Emitted] = []
         late: list[int] = []
@@ -71,7 +71,7 @@ class RowEngine:
             for place in places.tolist():
                 if marks is not None and marks[place] is not None:
                     emitted += [Emitted(code, result) for result in lane.move(marks[place])]
-                results = lane.take(moments[place], values[place])
+                results = lane.take(inside[place], values[place])
                 if results is None:
                     late.append(place)
                 else:
@@ -84,7 +84,7 @@ class RowEngine:
         return RowOutcome(self.lane, emitted, self._query)
 
     def take(self, code: int, time: Any, values: tuple[Any, ...]) -> list[Emitted] | None:
-        """Take a row, as part of a call; what it emits. None: it came too late, and is dropped."""
+        """Take a row, as part of a call, and return its results. None: it is too late, and dropped."""
         if code >= len(self.lanes):
             self.grow(code + 1)
         lane = self.lanes[code]
@@ -121,17 +121,17 @@ class RowEngine:
                 self.advanced = watermark
         return emitted
 
-    def _watermarks(self, moments: Sequence[Any]) -> list[Any]:
-        """The watermark of the stream before each row, and behind the last."""
+    def _watermarks(self, times: Sequence[Any]) -> list[Any]:
+        """The watermark of the stream before each row, and after the last."""
         watermark, marks = self.advanced, [self.advanced]
-        for time in moments:
+        for time in times:
             if watermark is None or time - self.lane.delay > watermark:
                 watermark = time - self.lane.delay
             marks.append(watermark)
         return marks
 
     def grow(self, keys: int) -> None:
-        """Have so many keys. New ones begin at the watermark that all have been told of."""
+        """Add keys until there are ``keys``. New ones start at the watermark of all."""
         while len(self.lanes) < keys:
             lane = self._new_lane()
             if self.advanced is not None:
@@ -166,7 +166,7 @@ class RowEngine:
         return RowOutcome(self.lane, emitted, self._query)
 
     def _advance_stream(self, watermark: Any) -> list[Emitted]:
-        """Move the watermark of the stream; the keys whose timers it passes emit, in the order of their numbers."""
+        """Move the watermark of the stream. Keys whose timers it passes emit, in the order of their numbers."""
         self.advanced = watermark
         timers = self._heap()
         codes = set()
@@ -183,7 +183,7 @@ class RowEngine:
         return emitted
 
     def _heap(self) -> list[tuple[Any, int]]:
-        """The timers; made from the lanes if they are not there. O(keys) then."""
+        """The heap of timers. O(1), or O(keys) after a change that dropped it."""
         if self._timers is None:
             self._timer_of = [math.inf if (time := lane.next_end()) is None else time for lane in self.lanes]
             timers = [(time, code) for code, time in enumerate(self._timer_of) if time != math.inf]
@@ -227,7 +227,7 @@ class RowEngine:
         return self.lanes, len(self.lanes), self.advanced, self.dropped
 
     def undo(self, mark: Any) -> None:
-        """Take back all since ``mark``."""
+        """Roll back all since ``mark``."""
         self.lanes, keys, self.advanced, self.dropped = mark
         self._timers = None
         for lane in self._touched.values():
@@ -251,11 +251,11 @@ class RowEngine:
             self.lanes.append(self._new_lane(state))
 
     def begin_slices(self) -> None:
-        """Let the next tuple of each key begin a slice: windows may have come that do not know those before."""
+        """Let the next tuple of each key begin a slice, because added windows must not see older tuples."""
         for lane in self.lanes:
             lane.begin_slice()
 
     def metrics(self) -> Mapping[str, int]:
-        """What it has done and what it holds."""
+        """Counters of work done and of what is held."""
         names = {"results_out": "results", **{name: name for name in _COUNTED}}
         return {name: sum(getattr(lane, attribute) for lane in self.lanes) for name, attribute in names.items()}

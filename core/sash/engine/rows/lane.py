@@ -1,8 +1,8 @@
-"""The row engine: one key's tuples through one lane, one at a time. All kinds of windows, disorder and corrections.
+"""Runs one key's tuples through one lane, one at a time: all kinds of windows, disorder and corrections.
 
 tuple --> waits until settled? --> slicer: cuts --> slice manager: update, merge, split, shift
                                                         |
-result rows <-- window manager: which windows are complete, or changed <-- store: what slices add up to
+results <-- watches: which windows are complete, or changed <-- store: totals of slices
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class RowLane:
         self.mark()
 
     def prepare(self) -> None:
-        """All that is derived from state: watches, clocks, the store."""
+        """Build all that is derived from state: watches, clocks, the store."""
         slicer, decisions = self.slicer, self.decisions
         self.watches = Watches(
             self.lane,
@@ -92,7 +92,7 @@ class RowLane:
         return self.slicer.newest
 
     def next_end(self) -> Any:
-        """No window is complete before this time, unless tuples come; None: none ever is. O(1)."""
+        """No window completes before this time unless tuples come; None: none does. O(1)."""
         if self.newest is None or self.watermark == math.inf:
             return None
         if self.watermark is None:
@@ -116,7 +116,7 @@ class RowLane:
     # all or nothing
 
     def mark(self) -> None:
-        """Begin a call: from now on, :meth:`undo` comes back to here."""
+        """Begin a call, which :meth:`undo` rolls back."""
         slicer = self.slicer
         slicer.slices.journal = None
         if slicer.settling:
@@ -124,7 +124,7 @@ class RowLane:
         self.marked = slicer.accepted, slicer.newest, self.watermark, self.results, self._count.merges
 
     def undo(self) -> None:
-        """Take back all since :meth:`mark`. If this is interrupted itself, call it again before anything else."""
+        """Roll back all since :meth:`mark`. If this is interrupted itself, call it again before anything else."""
         slicer = self.slicer
         if slicer.slices.journal is not None:
             self._undoing = True
@@ -139,7 +139,7 @@ class RowLane:
     # tuples
 
     def take(self, time: Any, values: Values) -> list[Result] | None:
-        """Take a tuple; the results that it brings. None: it is too late, and dropped."""
+        """Take a tuple and return its results. None: it is too late, and dropped."""
         if self.open_slice is not None and self._take_quietly(time, values):
             return []
         slicer = self.slicer
@@ -163,7 +163,7 @@ class RowLane:
     # where order does not matter, or begins a slice behind all others.
 
     def _arm_quiet_path(self) -> None:
-        """See up to when tuples are quiet; the last slice is ``open_slice`` then, else None."""
+        """Find up to when tuples are quiet. ``open_slice`` is the last slice then, else None."""
         slicer, watches = self.slicer, self.watches
         held = slicer.slices.all
         plain = bool(held) and not (watches.edged or slicer.pending or self._buffered)
@@ -173,7 +173,7 @@ class RowLane:
             self._count_until = watches.next_count(slicer.accepted)
 
     def _take_quietly(self, time: Any, values: Values) -> bool:
-        """Take a tuple if it is quiet; only while there is an ``open_slice``. Otherwise nothing is done."""
+        """Take a tuple if it is quiet, and return whether it is. Only while there is an ``open_slice``."""
         watches, watermark, slice_ = self.watches, self.watermark, self.open_slice
         assert slice_ is not None
         if self._by_arrival:
@@ -227,7 +227,7 @@ class RowLane:
         return watermark if self.watermark is None else max(self.watermark, watermark)
 
     def move(self, watermark: Any) -> list[Result]:
-        """No tuple before ``watermark`` comes any more: the results of the windows that this completes."""
+        """Move the watermark: no tuple before it comes anymore. Returns the results of complete windows."""
         if self.watermark is not None and watermark <= self.watermark:
             return []
         if self.open_slice is not None and watermark < self.quiet_until:
@@ -249,7 +249,7 @@ class RowLane:
         return results
 
     def _results(self, closings: Iterator[Closing]) -> list[Result]:
-        """Closings as results, in their order. Totals are taken at once: a later split would number slices anew."""
+        """Closings as results, in order. Totals are computed at once: a later split would renumber slices."""
         total, lower = self.totals.of, self.bundle.lower
         completed = [(closing, lower(total(closing))) for closing in closings]
         if len(completed) > 1:
@@ -266,7 +266,7 @@ class RowLane:
         self._arm_quiet_path()
 
     def _evict(self) -> None:
-        """Drop the slices that no window needs any more, and the tuples that cannot be out of place any more."""
+        """Drop the slices that no window needs anymore, and kept tuples that cannot move anymore."""
         horizon, slices = self.watermark - self.lane.lateness, self.slicer.slices
         slices.journal = ((slices.journal, "_numbered", self._numbered), "_evict_at", self._evict_at)
         held = slices.all
@@ -283,7 +283,7 @@ class RowLane:
         self._evict_at = self._next_eviction(self.slices_held)
 
     def _coarsen(self, horizon: Any) -> None:
-        """Merge old slices between which no window begins that is still to be emitted or corrected."""
+        """Merge old slices where no window begins that is still to be emitted or corrected."""
         slices = self.slicer.slices
         merged = coarsen(slices.all, self.watches.all, self.slicer.closed(horizon), horizon, self.bundle)
         if len(merged) < len(slices.all):
@@ -296,16 +296,16 @@ class RowLane:
         self._coarsen_at = next_coarsening(len(merged))
 
     def _next_eviction(self, held: int) -> int:
-        """How many slices there have to be before some are dropped.
+        """The number of slices at which some are dropped.
 
-        Not one by one, for each window is asked what it needs; nor so many that a tuple waits.
+        Dropping visits each window, so it is not done slice by slice; nor are so many dropped that a tuple waits.
         """
         return held + max(64, held // 64, len(self.lane.names))
 
     # state
 
     def dump(self) -> KeyState:
-        """The state, of which all else is derived."""
+        """The state, from which all else is derived."""
         self._save_edges()
         slicer = self.slicer
         horizon = None if self.watermark is None else self.watermark - self.lane.lateness
@@ -351,5 +351,5 @@ class RowLane:
             slicer.place_pending()
 
     def begin_slice(self) -> None:
-        """Let the next tuple begin a slice: a window has come that does not know those before."""
+        """Let the next tuple begin a slice, because a window was added that must not see older tuples."""
         self.slicer.begin_slice()

@@ -1,7 +1,7 @@
-"""The stream slicer and the slice manager: where a tuple goes, and what that does to the slices.
+"""The stream slicer and the slice manager: puts each tuple into a slice.
 
-A tuple goes to the end of the last slice or begins another, goes into the slice that its time belongs to, or waits,
-outside of any slice, until the watermark has settled its place.
+A tuple in order extends the last slice or begins another. A tuple out of order goes into the slice of its time. Where
+order matters, tuples wait outside of any slice until the watermark settles their places.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Slicer"]
 
 
 class Slicer:
-    """Cuts one lane's tuples into slices. ``watches`` tell it where edges are; they are given by :meth:`watch`."""
+    """Cuts the tuples of one key into slices, at the edges that ``watches`` know. Call :meth:`watch` first."""
 
     watches: Watches
 
@@ -48,11 +48,11 @@ class Slicer:
 
     @property
     def settled(self) -> int:
-        """How many tuples have their place: the position of the next one."""
+        """The number of tuples that have their place, which is the position of the next one."""
         return self.accepted - len(self.pending)
 
     def accept(self, time: Any, values: Values, partial: Any, late: bool) -> int | None:
-        """Put a tuple where it belongs; its position if it is late, and so may correct windows."""
+        """Put a tuple where it belongs. Returns its position if it is late, because it may correct windows."""
         newest = self.newest
         self.accepted += 1
         self.newest = time if newest is None else max(newest, time)
@@ -75,7 +75,7 @@ class Slicer:
     # tuples that wait
 
     def settle(self, upto: Any) -> None:
-        """Slice the waiting tuples that have their place."""
+        """Slice the waiting tuples up to the watermark ``upto``."""
         pending = self.pending
         while pending and pending[0][0] <= upto:
             self.settling.append(pending[0])
@@ -84,7 +84,7 @@ class Slicer:
             self._append(time, values, self._bundle.lift(values), self.settled - 1)
 
     def wait_again(self) -> None:
-        """Let the tuples wait that waited before the current call, when ``accepted`` is what it was then."""
+        """Restore the waiting tuples of before the current call. ``accepted`` must be restored already."""
         if self.pending or self.settling:
             waiting = {entry[1]: entry for entry in (*self.settling, *self.pending) if entry[1] <= self.accepted}
             self.pending = list(waiting.values())
@@ -92,7 +92,7 @@ class Slicer:
             self.settling = []
 
     def place_pending(self) -> None:
-        """Windows that made tuples wait are gone: put them into their slices."""
+        """Put all waiting tuples into slices: the windows that made them wait are gone."""
         waiting, self.pending = sorted(self.pending), []
         for time, _, values in waiting:
             self._place(time, values, self._bundle.lift(values))
@@ -100,7 +100,7 @@ class Slicer:
     # in order
 
     def _append(self, time: Any, values: Values, partial: Any, position: int) -> None:
-        """Slice a tuple behind all others."""
+        """Put a tuple behind all others."""
         slices, held, watches = self.slices, self.slices.all, self.watches
         edge = any(watch.has_edge(held[-1].last if held else time, time) for watch in watches.edged)
         counted = bool(watches.counts) and position == watches.count_clock.next(position - 1)
@@ -122,26 +122,26 @@ class Slicer:
         new.edge, new.counted = edge or apart, counted
 
     def _merge_tip(self) -> None:
-        """No edge came to lie before the tuples of the newest time: they need not be apart any more."""
+        """Join the tuples of the newest time to the slice before: no edge came between them."""
         tip = len(self.slices.all) - 1
         if tip - 1 >= max(self.slices.sealed, 0):
             self.slices.merge(tip - 1)
 
     def _observe(self, time: Any, values: Values) -> None:
-        """Tell context aware windows of a tuple, before it is sliced."""
+        """Show a tuple to context aware windows, before it is sliced."""
         for watch in self.watches.edged:
             row = {column: values[self._places[column]] for column in watch.window.columns}
             for new in watch.observe(time, row):
                 if new > time or (new < time and not watch.window.forward):
                     raise ValueError(
-                        f"{watch.window} put an edge at {new!r} when told of a tuple at {time!r}: edges are put at the "
+                        f"{watch.window} put an edge at {new!r} for a tuple at {time!r}: edges are put at the "
                         "tuple, or, with forward = True, before it"
                     )
                 if watch.begun_after(new):
                     self._split_time(new)
 
     def _split_time(self, time: Any) -> None:
-        """Have slices apart at an edge that has come behind tuples."""
+        """Split the slice around an edge that lies before the newest tuples."""
         slices = self.slices
         at = slices.begin(time)
         if at and slices.all[at - 1].last >= time:
@@ -154,7 +154,7 @@ class Slicer:
     # out of order
 
     def _place(self, time: Any, values: Values, partial: Any) -> int:
-        """Put a tuple straight into its slice, wherever that is; its position."""
+        """Put a tuple into the slice of its time. Returns its position."""
         slices, held, watches = self.slices, self.slices.all, self.watches
         at = slices.covering(time)
         end = held[at].end if at >= 0 and time < held[at].end else watches.time_clock.next(time)
@@ -176,12 +176,12 @@ class Slicer:
         return position
 
     def _fits(self, at: int, time: Any) -> bool:
-        """Whether a tuple belongs to slice ``at``, the last that does not begin behind it."""
+        """Whether a tuple belongs to slice ``at``, the last one that begins at or before it."""
         slice_ = self.slices.all[at] if at >= 0 else None
         return slice_ is not None and bool(time < slice_.end and time - slice_.last < self.watches.gap)
 
     def _insert(self, time: Any, values: Values, partial: Any) -> int:
-        """Put a late tuple among settled ones, which their slices hold; its position."""
+        """Put a late tuple among the tuples that slices keep. Returns its position."""
         slices, watches = self.slices, self.watches
         self._observe(time, values)
         at = slices.covering(time)
@@ -198,7 +198,7 @@ class Slicer:
         return position
 
     def _shift(self, at: int) -> None:
-        """A tuple has come into slice ``at``: every edge on counts behind it moves one tuple to the left."""
+        """Move every edge on counts behind slice ``at``, which got a tuple, one tuple to the left."""
         slices, held, watches = self.slices, self.slices.all, self.watches
         counted = {slice_.key for slice_ in held[at + 1 :] if slice_.counted}
         slices.note_counted()
@@ -218,7 +218,7 @@ class Slicer:
             edge = watches.count_clock.next(edge)
 
     def _slice_anew(self, at: int, time: Any, values: Values) -> int:
-        """Slice the tuples from slice ``at`` on again, a new one among them; its position."""
+        """Slice the tuples from slice ``at`` on anew, with a new one among them. Returns its position."""
         slices = self.slices
         while at < len(slices.all) and slices.all[at].tuples is None:
             at += 1  # from before tuples were kept: it ends where they begin
@@ -251,12 +251,12 @@ class Slicer:
     # what can change no more
 
     def begin_slice(self) -> None:
-        """Let the next tuple begin a slice: a window has come that does not know those before."""
+        """Let the next tuple begin a slice, because a window was added that must not see older tuples."""
         for slice_ in self.slices.all[-1:]:
             slice_.end = min(slice_.end, slice_.last)
 
     def final(self, watermark: Any, horizon: Any) -> int:
-        """How many of the oldest slices can change no more, if nothing before ``horizon`` comes."""
+        """The number of oldest slices that cannot change anymore if no tuple before ``horizon`` comes."""
         held, decisions = self.slices.all, self._decisions
         if decisions.forward or watermark is None or not held:
             return 0
@@ -269,14 +269,14 @@ class Slicer:
         return at
 
     def drop_tuples(self, horizon: Any) -> None:
-        """Keep no tuples of slices before ``horizon``: nothing comes to lie among them any more."""
+        """Drop the tuples that slices before ``horizon`` keep: no tuple can come among them anymore."""
         if not self._slices_keep or self._decisions.forward:
             return
         closed = self.slices.all[: self.closed(horizon)]
         self.slices.drop_tuples([slice_ for slice_ in closed if slice_.tuples is not None])
 
     def closed(self, horizon: Any) -> int:
-        """How many of the oldest slices lie before ``horizon``; the newest, to which tuples are added, does not."""
+        """The number of oldest slices before ``horizon``, without the newest one, which takes tuples."""
         held = self.slices.all
         at = min(self.slices.begin(horizon), len(held) - 1 - self._tips)
         while at > 0 and held[at - 1].last >= horizon:
@@ -284,7 +284,7 @@ class Slicer:
         return max(at, 0)
 
     def around(self, time: Any) -> Slice | None:
-        """The slice in whose midst a tuple belongs whose position does not matter; None: no edge may be near it."""
+        """The slice that covers ``time`` and keeps no tuples; None if there is none."""
         at = self.slices.covering(time)
         slice_ = self.slices.all[at]
         return slice_ if at >= 0 and time <= slice_.last and slice_.tuples is None else None

@@ -1,10 +1,10 @@
 """Slices, and the operations on them: update, merge, split, and the shift of a tuple to the next slice.
 
-    slices   |--A--|--B----|-C-|        A slice holds neighbouring tuples that belong to the same windows, as one
-    tuples   a  a  b  b  b  c  c        partial. Edges of windows lie only between slices.
+    slices   |--A--|--B----|-C-|        A slice is the partial of neighbouring tuples that belong to the same
+    tuples   a  a  b  b  b  c  c        windows. Edges of windows lie only between slices.
 
-Each operation notes in the journal how to take its change back, before it makes the change. So a call that fails or is
-interrupted at any point, in a later merge, in a user's function or between two lines, can be taken back.
+Each operation notes in the journal how to undo its change before it makes the change. So a call can be rolled back
+wherever it fails or is interrupted: in a later merge, in a user's function or between two lines.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Slices:
         self._keys = 0
 
     def begin(self, time: Any) -> int:
-        """Where the slices begin that have no tuple before ``time``."""
+        """The number of the first slice without a tuple before ``time``."""
         held = self.all
         if held and held[-1].first < time:  # as at most ends of windows: one is complete when it has passed
             return len(held)
@@ -74,11 +74,11 @@ class Slices:
         return bisect_left(self.all, time, key=_first)
 
     def at(self, position: int) -> int:
-        """Where the slices begin that have no tuple before ``position``."""
+        """The number of the first slice without a tuple before ``position``."""
         return bisect_left(self.all, position, key=_position)
 
     def covering(self, time: Any) -> int:
-        """The last slice that begins at or before ``time``; -1 if there is none."""
+        """The number of the last slice that begins at or before ``time``; -1 if there is none."""
         return bisect_right(self.all, time, key=_first) - 1
 
     def _key_at(self, at: int) -> tuple[int, ...]:
@@ -94,7 +94,7 @@ class Slices:
         return (self._keys,)
 
     def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
-        """A new slice of one tuple."""
+        """Insert a slice of one tuple."""
         new = Slice(self._key_at(at), time, position, partial, end, tuples)
         if at == len(self.all):
             self.journal = (self.journal, cut, self.all, at)
@@ -105,13 +105,13 @@ class Slices:
         return new
 
     def _remember(self, slice_: Slice) -> None:
-        """Note what a slice is now. Its list of tuples changes only in :meth:`add_last`, which notes that itself."""
+        """Note a slice as it is. Only :meth:`add_last` changes its list of tuples, and notes that itself."""
         was = [getattr(slice_, name) for name in Slice.__slots__]
         self.journal = (self.journal, _put_back_slice, slice_, was)
         self.changed[slice_.key] = slice_
 
     def add_last(self, slice_: Slice, time: Any, partial: Any, values: Any) -> None:
-        """Update: a tuple that is not older than any of the slice. 1 merge."""
+        """Update: add a tuple that is not older than those of the slice. 1 merge."""
         merged = self.bundle.combine(slice_.partial, partial)
         tuples = slice_.tuples
         self.journal = (self.journal, put_back_end, slice_, slice_.partial, slice_.count, slice_.last)
@@ -124,7 +124,7 @@ class Slices:
             tuples.append((time, values))
 
     def add(self, slice_: Slice, time: Any, partial: Any, values: Any) -> None:
-        """Update: a tuple anywhere. 1 merge if order does not matter, else all of the slice's if it is not the last."""
+        """Update: add a tuple at its time. 1 merge, or all of the slice's if order matters and it is not the last."""
         if not time < slice_.last:
             self.add_last(slice_, time, partial, values)
             return
@@ -143,7 +143,7 @@ class Slices:
         slice_.count += 1
 
     def merge(self, at: int) -> None:
-        """Merge: the slice ``at`` takes up the next one. 1 merge."""
+        """Merge: join the next slice to slice ``at``. 1 merge."""
         slice_, gone = self.all[at : at + 2]
         merged = self.bundle.combine(slice_.partial, gone.partial)
         self._remember(slice_)
@@ -155,7 +155,7 @@ class Slices:
         self.changed[gone.key] = None
 
     def split(self, at: int, place: int) -> None:
-        """Split: what the slice ``at`` holds from its tuple ``place`` on becomes a slice of its own. All its merges."""
+        """Split: the tuples of slice ``at`` from number ``place`` on become a slice. All its merges."""
         slice_ = self.all[at]
         assert slice_.tuples is not None and 0 < place < slice_.count
         older, younger = slice_.tuples[:place], slice_.tuples[place:]
@@ -166,7 +166,7 @@ class Slices:
         slice_.partial, slice_.tuples, slice_.last, slice_.count = partials[0], older, older[-1][0], place
 
     def split_at(self, position: int) -> int:
-        """The number of the slice that begins at ``position``, split off if it has to be."""
+        """The number of the slice that begins at ``position``, which is split off if necessary."""
         at = self.at(position)
         if at < len(self.all) and self.all[at].position == position:
             return at
@@ -177,7 +177,7 @@ class Slices:
         return at
 
     def shift(self, at: int) -> None:
-        """The last tuple of the slice ``at`` becomes the first of the next one, by ``invert`` where that is offered."""
+        """Shift: move the last tuple of slice ``at`` to the next one, by ``invert`` where there is one."""
         slice_, following = self.all[at : at + 2]
         assert slice_.tuples is not None and following.tuples is not None and slice_.count > 1
         moved = slice_.tuples[-1]
@@ -194,18 +194,18 @@ class Slices:
         following.position -= 1
 
     def note_counted(self) -> None:
-        """Note which slices begin at an edge on counts, before that changes."""
+        """Note which slices begin at an edge on counts. Call it before that changes."""
         self.journal = (self.journal, _put_back_each, "counted", [(slice_, slice_.counted) for slice_ in self.all])
 
     def move_positions(self, start: int) -> None:
-        """All slices from number ``start`` on are one position further, for a tuple has come before them."""
+        """Move all slices from number ``start`` on by one position: a tuple came before them."""
         moved = self.all[start:]
         self.journal = (self.journal, _put_back_each, "position", [(slice_, slice_.position) for slice_ in moved])
         for slice_ in moved:
             slice_.position += 1
 
     def cut_off(self, at: int) -> list[Tuple]:
-        """Take away the slices from number ``at`` on, to be sliced anew; the tuples that they held."""
+        """Remove the slices from number ``at`` on, to be sliced anew. Returns the tuples that they keep."""
         gone = self.all[at:]
         self.journal = (self.journal, _put_behind, self.all, at, gone)
         del self.all[at:]
@@ -214,12 +214,12 @@ class Slices:
         return [kept for slice_ in gone for kept in slice_.tuples or ()]
 
     def drop_oldest(self, count: int) -> None:
-        """Take away so many of the oldest slices, which no window needs any more."""
+        """Remove ``count`` of the oldest slices, which no window needs anymore."""
         self.journal = (self.journal, _put_before, self.all, self.all[:count])
         del self.all[:count]
 
     def drop_tuples(self, held: list[Slice]) -> None:
-        """Keep the tuples of these slices no longer. They cannot be split any more, and so take no more tuples."""
+        """Drop the tuples of these slices. They cannot be split anymore, and so take no more tuples."""
         self.journal = (self.journal, _put_back_each, "tuples", [(slice_, slice_.tuples) for slice_ in held])
         self.journal = (self.journal, _put_back_each, "end", [(slice_, slice_.end) for slice_ in held])
         for slice_ in held:
@@ -246,16 +246,16 @@ class Slices:
             self.journal = older
 
 
-# what entries of the journal are put back by
+# how entries of the journal are undone
 
 
 def put_back_end(slice_: Slice, partial: Any, count: int, last: Any) -> None:
-    """A slice took tuples at its end, or order does not matter to it."""
+    """Undo a tuple at the end of a slice, or in a slice where order does not matter."""
     slice_.partial, slice_.count, slice_.last = partial, count, last
 
 
 def cut(items: list[Any], length: int) -> None:
-    """Something was put at the end of a list."""
+    """Undo what was put at the end of a list."""
     del items[length:]
 
 

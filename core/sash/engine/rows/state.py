@@ -44,7 +44,7 @@ def copy_windows(
 
 
 def fill(slicer: Slicer, state: KeyState, bundle: Bundle) -> None:
-    """Give a slicer the tuples and slices of a state; where edges lie, it has to be told afterwards."""
+    """Fill a slicer with the tuples and slices of a state. The caller sets the edges afterwards."""
     slicer.accepted, slicer.newest, slicer.direct_until = state.accepted, state.newest, state.direct_until
     first = -len(state.pending)
     slicer.pending = [(time, first + number, values) for number, (time, values) in enumerate(state.pending)]

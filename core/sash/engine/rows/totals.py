@@ -1,4 +1,4 @@
-"""The window manager's last step: what a window adds up to, by the aggregate store."""
+"""The total of a window: hands slices to the aggregate store, and asks it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ __all__ = ["Totals", "totals_of"]
 
 
 def totals_of(slices: Slices, store: Store) -> Totals:
-    """What hands slices to a store and asks it for windows, as the store wants it."""
+    """The :class:`Totals` that fits a store."""
     slices.sealed = 0
     slices.changed = {slice_.key: slice_ for slice_ in slices.all}
     return NumberedTotals(slices, store) if store.numbered else KeyedTotals(slices, store)
 
 
 class Totals:
-    """Hands slices to a store, and asks it for windows."""
+    """Hands slices to a store, and asks it for the totals of windows."""
 
     store: Store
     base = 0
     """The store's number of our first slice."""
     eager = False
-    """Whether the store has use for slices before a window asks for them."""
+    """Whether the store uses slices before a window needs them."""
 
     def of(self, closing: Closing) -> Any:
         """The partial of a window."""
@@ -35,18 +35,18 @@ class Totals:
         raise NotImplementedError
 
     def evict(self, at: int) -> None:
-        """Drop the slices before number ``at``, which no window needs any more."""
+        """Drop the slices before number ``at``, which no window needs anymore."""
         raise NotImplementedError
 
     def seal(self, high: int) -> None:
-        """Hand over the slices up to number ``high``, if the store takes them once they are final."""
+        """Hand over the slices before number ``high`` if the store takes final slices."""
 
     def settle(self) -> None:
-        """Tuples come in order: all slices but the last are final."""
+        """Hand over all slices but the last: tuples come in order, so they are final."""
 
 
 class NumberedTotals(Totals):
-    """Of a store that knows slices by numbers that go on for ever; ours begin with the oldest that is held."""
+    """For a store that numbers slices from the start of the stream; ours begin with the oldest one held."""
 
     def __init__(self, slices: Slices, store: NumberedStore) -> None:
         self._slices, self.store, self._store = slices, store, store
@@ -77,7 +77,7 @@ class NumberedTotals(Totals):
 
 
 class KeyedTotals(Totals):
-    """Of a store that knows slices by their keys, and is told of those that changed when a window asks."""
+    """For a store that knows slices by their keys. It gets the changed ones when a window needs its total."""
 
     def __init__(self, slices: Slices, store: KeyedStore) -> None:
         self._slices, self.store, self._store = slices, store, store

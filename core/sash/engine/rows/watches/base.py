@@ -45,7 +45,7 @@ class Result(NamedTuple):
 
 
 class Watch(ABC):
-    """What the watches share: the window's number in the query, its state, and the lane's slices."""
+    """Knows which windows of one window type are complete. Shares the lane's slices and the window's state."""
 
     group: ClassVar[Literal["counts", "edged", "sessions", "timed"]]
     """The list of :class:`~sash.engine.rows.watches.all.Watches` that it is in, of those that follow the same clock."""

@@ -27,7 +27,7 @@ class EdgeWatch(Watch):
         self._fresh = False
 
     def observe(self, time: Any, row: dict[str, Any]) -> list[Any]:
-        """Tell the window of a tuple; the edges that are new."""
+        """Show a tuple to the window. Returns the new edges."""
         if not self.begun_after(time):
             return []
         before = list(self.edges)

@@ -30,13 +30,13 @@ class SessionWatch(Watch):
             self._emitted = held[at - 1].last
 
     def look_again(self, time: Any = -math.inf) -> None:
-        """A tuple has come out of order; behind the begin of the first session not given it ends none sooner."""
+        """Search for sessions anew after a tuple out of order, unless it lies in the first open session."""
         if self._scanned is not None and self._begin <= time:
             return
         self.due, self._scanned = -math.inf, None
 
     def _run_end(self, at: int) -> int:
-        """Behind the last slice of the session that slice ``at`` is in."""
+        """The number after the last slice of the session that slice ``at`` is in."""
         held = self.slices.all
         at += 1
         while at < len(held) and held[at].first - held[at - 1].last < self.gap:

@@ -128,7 +128,7 @@ class LastWatch(TimeWatch):
             yield from self._closing(end, high, True, was_inside > 0 and was_enough)
 
     def is_begin(self, at: int) -> bool:
-        return True  # which of the last N slices that will be, no tick has told yet
+        return True  # the ticks to come decide which slices are the last N
 
     def keep_from(self, horizon: Any) -> int:
         at = self._behind(horizon)
