@@ -55,6 +55,7 @@ class RowLane:
         self.bundle = Bundle(query)
         self._count, self._lift, self._combine = self.bundle.count, self.bundle.lift, self.bundle.combine
         self._by_arrival = lane.order is None
+        self._lag = -1 if self._by_arrival else lane.delay if own_watermark else None
         self.slicer = Slicer(lane, decisions, self.bundle, query.values)
         self.watermark: Any = None
         self.late_dropped = self.late_corrected = self.results = 0
@@ -69,23 +70,15 @@ class RowLane:
     def prepare(self) -> None:
         """Build all that is derived from state: watches, clocks, the store."""
         slicer, decisions = self.slicer, self.decisions
+        state, settled = self._states, slicer.settled
         self.watches = Watches(
-            self.lane,
-            self.query.named,
-            self._states,
-            slicer.slices,
-            self.watermark,
-            slicer.settled,
-            decisions.revises,
+            self.lane, self.query.named, state, slicer.slices, self.watermark, settled, decisions.revises
         )
         slicer.watch(self.watches)
         self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
         self.open_slice: Slice | None = None
         self.quiet_until: Any = -math.inf
-        self._lag = self.lane.delay if self._moves_watermark else None
-        if self._by_arrival:
-            self._lag = -1
 
     @property
     def newest(self) -> Any:
@@ -199,7 +192,10 @@ class RowLane:
             slice_.partial, slice_.count, slice_.last = merged, count + 1, time
             slicer.accepted += 1
         elif self._begins:
-            self.open_slice = slicer.begin_with(time, self.bundle.lift(values))
+            slices, partial, end = slicer.slices, self._lift(values), watches.time_clock.next(time)
+            self.open_slice = slices.insert(len(slices.all), time, slicer.accepted, partial, end, None)
+            self.open_slice.edge = True
+            slicer.accepted += 1
         else:
             return False
         slicer.newest = time

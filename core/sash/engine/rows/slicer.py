@@ -14,7 +14,7 @@ from typing import Any
 
 from sash.engine.decisions import Decisions
 from sash.engine.rows.bundle import Bundle, Values
-from sash.engine.rows.slices import Slice, Slices, cut
+from sash.engine.rows.slices import Slice, Slices
 from sash.engine.rows.watches.all import Watches
 from sash.query.lanes import Lane
 from sash.state.lane_state import Tuple
@@ -235,18 +235,6 @@ class Slicer:
             self._append(time, values, self._bundle.lift(values), begin + place)
         for watch in self.watches.sessions:
             watch.look_again()
-
-    def begin_with(self, time: Any, partial: Any) -> Slice:
-        """A slice behind all others of one tuple, at which no edge is but of windows on time."""
-        slices, held = self.slices, self.slices.all
-        slices.journal = (slices.journal, cut, held, len(held))
-        end = self.watches.time_clock.next(time)
-        new = Slice(slices.next_key(), time, self.accepted, partial, end, None)
-        new.edge = True
-        held.append(new)
-        slices.changed[new.key] = new
-        self.accepted += 1
-        return new
 
     # what can change no more
 

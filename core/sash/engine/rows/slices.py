@@ -83,15 +83,10 @@ class Slices:
 
     def _key_at(self, at: int) -> tuple[int, ...]:
         """A key between those of the neighbours: an extension of the older one's, smaller than all before."""
+        self._keys += 1
         if at == len(self.all):
-            return self.next_key()
-        self._keys += 1
+            return (self._keys,)
         return (*self.all[at - 1].key, -self._keys) if at else (-self._keys,)
-
-    def next_key(self) -> tuple[int, ...]:
-        """A key behind all others."""
-        self._keys += 1
-        return (self._keys,)
 
     def insert(self, at: int, time: Any, position: int, partial: Any, end: Any, tuples: list[Tuple] | None) -> Slice:
         """Insert a slice of one tuple."""

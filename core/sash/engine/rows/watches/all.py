@@ -94,12 +94,6 @@ class Watches:
             return math.inf
         return min(self.count_clock.next(settled - 1), self._counts_due[0][0] - 1)
 
-    def step(self) -> None:
-        """Go on to the next window of the only watch, which is on counts."""
-        watch = self.counts[0]
-        watch.step()
-        self._counts_due[0] = (watch.due, 0)
-
     def complete(self, watermark: Any, upto: Any, settled: int) -> Iterator[Closing]:
         """The windows that are complete with so many ``settled`` tuples, and when the watermark goes to ``upto``."""
         yield from _fire(self.counts, self._counts_due, settled)
