@@ -201,9 +201,8 @@ class Operator(Snapshots):
 
     def _values(self, lane: Lane, emitted: Emitted) -> Values:
         """The values of a result, those of its key first."""
-        code, result = emitted
-        values = self._output.values(lane, result, self._driver.times.codecs)
-        return (*self._keys.key(code), *values) if self._key_columns else values
+        values = self._output.values(lane, emitted.result, self._driver.times.codecs)
+        return (*self._keys.key(emitted.code), *values) if self._key_columns else values
 
     def _row(self, lane: Lane, emitted: Emitted) -> Row:
         return dict(zip(self._results, self._values(lane, emitted), strict=True))

@@ -19,7 +19,7 @@ import math
 from functools import reduce
 from typing import Any
 
-from sash.aggregators.sba import Chunk
+from sash.aggregators.sba import Chunk, extend_csa
 from sash.engine.planner import LanePlan
 from sash.engine.rows.bundle import Bundle, Values
 from sash.engine.rows.watches.base import Result
@@ -90,25 +90,16 @@ class CountLane:
 
     def take(self, time: Any, values: Values) -> list[Result]:
         """Take a tuple; the results that it brings."""
-        position = self.accepted
+        combine, saa, csa = self._combine, self._saa, self._csa
         partial = self._lift(values)
-        number, inside = divmod(position, self._slide)
+        number, inside = divmod(self.accepted, self._slide)
         if inside:
-            partial = self._combine(self._open, partial)
-        end = self.accepted = position + 1
+            partial = combine(self._open, partial)
+        end = self.accepted = self.accepted + 1
         if inside + 1 < self._slide:
             self._open = partial
             return []
-        self._append(partial)
-        if number + 1 < self._soonest:
-            return []
-        aggregates = self._lower(self._total(number + 1))
-        return [_new(Result, (0, end - self._range if end > self._range else 0, end, 0, aggregates))]
-
-    def _append(self, partial: Any) -> None:
-        """Put a slice into the open chunk."""
-        saa, csa = self._saa, self._csa
-        csa.append(self._combine(csa[-1], partial) if csa else partial)
+        csa.append(combine(csa[-1], partial) if csa else partial)
         saa.append(partial)
         if self._unready is not None and not self._unready.step():
             self._unready = None
@@ -116,6 +107,10 @@ class CountLane:
             del self._leaving[-2:]
         if len(saa) == self._chunk:
             self._close()
+        if number + 1 < self._soonest:
+            return []
+        aggregates = self._lower(self._total(number + 1))
+        return [_new(Result, (0, end - self._range if end > self._range else 0, end, 0, aggregates))]
 
     def _close(self) -> None:
         """Close the open chunk. A merge with each slice to come completes its ``lcs`` before a window needs it."""
@@ -255,7 +250,10 @@ class CountLane:
         padding = self._loaded % self._chunk  # slices of its chunk that no window needs any more
         self._last_closed, self._saa, self._csa = self._loaded // self._chunk - 1, [None] * padding, [None] * padding
         for partial in slices[:-1] if inside else slices:
-            self._append(partial)
+            extend_csa(self._combine, self._csa, [partial])
+            self._saa.append(partial)
+            if len(self._saa) == self._chunk:
+                self._close()
         self._open = slices[-1] if inside else None
         self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
         self._earlier, self.bundle.count.merges = state.results - self._completed(), state.merges

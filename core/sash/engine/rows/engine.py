@@ -111,14 +111,14 @@ class RowEngine:
         for result in results:
             emitted.append(_new(Emitted, (code, result)))
         timers = self._timers if self._timers is not None else self._heap()
-        if self._timer_of[code] > lane.quiet_until:
-            self._set_timer(code, lane)
         watermark = time - self.lane.delay
         if advanced is None or watermark > advanced:
             if timers and timers[0][0] <= watermark:
                 emitted += self._advance_stream(watermark)
             else:
                 self.advanced = watermark
+        if self._timer_of[code] > lane.quiet_until:
+            self._set_timer(code, lane)
         return emitted
 
     def _watermarks(self, times: Sequence[Any]) -> list[Any]:

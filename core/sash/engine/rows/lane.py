@@ -86,12 +86,13 @@ class RowLane:
 
     def next_end(self) -> Any:
         """No window completes before this time unless tuples come; None: none does. O(1)."""
-        if self.newest is None or self.watermark == math.inf:
+        newest, pending = self.slicer.newest, self.slicer.pending
+        if newest is None or self.watermark == math.inf:
             return None
         if self.watermark is None:
             return -math.inf
-        ends = [self.watches.next_end(self.newest, self.watermark), *(entry[0] for entry in self.slicer.pending[:1])]
-        return min((end for end in ends if end is not None), default=None)
+        end = self.watches.next_end(newest, self.watermark)
+        return min(pending[0][0], math.inf if end is None else end) if pending else end
 
     @property
     def slices_held(self) -> int:
