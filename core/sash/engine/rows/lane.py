@@ -51,7 +51,6 @@ class RowLane:
         self._buffered = decisions.buffered
         self.query = query
         self._make_store = store
-        self._moves_watermark = own_watermark
         self.bundle = Bundle(query)
         self._count, self._lift, self._combine = self.bundle.count, self.bundle.lift, self.bundle.combine
         self._by_arrival = lane.order is None
@@ -216,11 +215,9 @@ class RowLane:
         slicer.accepted += 1
 
     def _next_watermark(self, time: Any) -> Any:
-        if self._by_arrival:
-            return time + 1
-        if not self._moves_watermark:
+        if self._lag is None:
             return self.watermark
-        watermark = time - self.lane.delay
+        watermark = time - self._lag
         return watermark if self.watermark is None else max(self.watermark, watermark)
 
     def move(self, watermark: Any) -> list[Result]:
