@@ -116,8 +116,10 @@ class Operator(Snapshots):
             code = None if numbers is None else numbers.get(key[0] if len(key) == 1 else key)
         except TypeError:  # it cannot be a key, which number() says
             code = None
-        if code is None or len(driver.lanes) > 1 or type(engine) is not RowEngine:
-            return self._take_otherwise(key, times, values, make)
+        if code is None:
+            return self._take_of_new_key(key, times, values, make)
+        if len(driver.lanes) > 1 or type(engine) is not RowEngine:
+            return driver.process_row(code, times, values, make)
         rows, time, known, order = driver.rows, None, driver.times, lane.order
         adopted = known
         if order is not None:
@@ -139,10 +141,9 @@ class Operator(Snapshots):
             driver.take_back_row(DriverMark(own, [(switch, Mark(engine, mark))]), error)
             raise
 
-    def _take_otherwise(
+    def _take_of_new_key(
         self, key: Values, times: Values, values: Values, make: Callable[[Lane, Emitted], Made]
     ) -> list[Made]:
-        """:meth:`_take` of a key that is new, by several lanes, or by a lane that has to turn from batches to rows."""
         mark = self._mark()
         try:
             return self._driver.process_row(self._keys.number(key, self._driver.rows), times, values, make)
