@@ -20,6 +20,7 @@ from sash.kernels.compile import infer_kinds
 from sash.kernels.kinds import NotCompilable, builtin_kinds
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.rolling import aggregate as rolling_aggregate
+from sash.kernels.rolling import groups
 
 BUILTIN = [
     sash.Count("x"), sash.Sum("x"), sash.Mean("x"), sash.Min("x"), sash.Max("x"), sash.GeometricMean("x"),
@@ -224,12 +225,15 @@ def test_passes_by_numpy_give_what_their_loops_give(seed: int) -> None:
     keys, size = int(random.integers(1, 9)), int(random.integers(1, 200))
     codes, times = random.integers(0, keys, size), random.integers(-20, 40, size)
     edges = np.unique(random.integers(-15, 30, int(random.integers(0, 12))))
-    starts = row_passes.group_starts(codes, keys)
+    starts = partition.Partition(codes, keys).starts
+    places = starts[:-1] + random.integers(0, 3, keys).cumsum()
     values = np.concatenate([np.sort(times[codes == code]) for code in range(keys)])
     sizes = (size, *[(len(edges) + 1) * keys] * 3)
     cases: list[tuple[Any, tuple[Any, ...], list[np.ndarray[Any, Any]]]] = [
         (row_passes._search, (values, starts, random.integers(0, keys, size), times), [np.zeros(size, np.int64)]),
-        (partition._scatter, (times, codes, starts.copy()), [np.zeros(size, np.int64)]),
+        (partition._count, (codes,), [np.zeros(keys, np.int64)]),
+        (partition._scatter, (times, codes, places), [np.zeros(size + 3 * keys, np.int64)]),
+        (groups.number_windows, (starts, 2, 3, 5), [np.zeros(size, np.int64), np.zeros(size, np.int64)]),
         (partition._locate_slots, (times, codes, edges, keys), [np.zeros(many, np.int64) for many in sizes]),
     ]  # fmt: skip
     for both, inputs, outputs in cases:

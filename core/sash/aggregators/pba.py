@@ -32,6 +32,7 @@ from sash.aggregators.base import Combine
 from sash.aggregators.chunk_size import optimal_chunk
 from sash.aggregators.costs import MergeTime, handover_ns, merge_time
 from sash.aggregators.sba import SBA, Chunk
+from sash.values.shares import available_cores
 
 __all__ = [
     "PBA",
@@ -67,11 +68,6 @@ _lock = threading.Lock()
 _pool: ThreadPoolExecutor | None = None
 _asked: int | None = None
 _holders = 0
-
-
-def available_cores() -> int:
-    """The number of cores that this process may use, which can be fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def shared_pool() -> ThreadPoolExecutor:

@@ -18,7 +18,7 @@ from sash.engine.rows.watches.base import Result
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.arrays import results_of, to_list
-from sash.values.columns import StructColumn
+from sash.values.columns import Runs, StructColumn
 
 __all__ = ["AnyOutcome", "Emitted", "Outcome", "Result", "RowOutcome"]
 
@@ -46,7 +46,7 @@ class Outcome:
     """The results of one lane as columns; ``codes`` are the numbers of their keys. O(results) to convert."""
 
     lane: Lane
-    codes: Array
+    codes: Array | Runs
     window: Array
     start: Array
     end: Array

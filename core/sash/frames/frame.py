@@ -17,7 +17,7 @@ from sash.frames.library import Library
 from sash.frames.pandas_frame import PANDAS
 from sash.frames.polars_frame import POLARS
 from sash.values.arrays import Array, Nan, array_of, in_micros, mask_of, objects, to_list
-from sash.values.columns import Coded, StructColumn
+from sash.values.columns import Coded, Runs, StructColumn
 
 __all__ = ["Declared", "Frame", "columns_of"]
 
@@ -127,11 +127,17 @@ class Frame:
         for name, values in columns.items():
             source = self._source(like.get(name))
             if isinstance(values, Coded):
-                table[name] = self._library.take(self._library.make_column(values.values, source), values.codes)
+                table[name] = self._make_coded(values, source)
             else:
                 whole = StructColumn(values, fields[name]) if isinstance(values, tuple) else values
                 table[name] = self._make_column(name, whole, source, types.get(name))
         return self._library.make_table(table, self._data, self._columns)
+
+    def _make_coded(self, column: Coded, like: Any) -> Any:
+        values, codes = column
+        if isinstance(codes, Runs) and type(values) is np.ndarray and values.dtype.kind in "iuf":
+            return self._library.make_column(codes.repeat(values), like)
+        return self._library.take(self._library.make_column(values, like), np.asarray(codes))
 
     def _make_column(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
         if declared is None:

@@ -11,14 +11,12 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.inputs import readable
-from sash.kernels.partition import locate_slots, partition
+from sash.kernels.partition import Partition, is_sorted, locate_slots
 from sash.kernels.tiers import one_pass, one_pass_after
 
 __all__ = [
     "admit_many",
     "admit_one",
-    "group_order",
-    "group_starts",
     "is_sorted",
     "locate",
     "order_of",
@@ -89,16 +87,6 @@ def positions_in(codes: Array, counts: Array) -> Array:
     return positions
 
 
-def group_starts(codes: Array, groups: int) -> Array:
-    """Where the rows of each group begin, and the end, when rows come group by group."""
-    return np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=groups))])
-
-
-def group_order(codes: Array, starts: Array) -> Array:
-    """The rows group by group, as they came within one."""
-    return partition(np.arange(len(codes)), codes, starts)
-
-
 def _ordered(codes: Array, times: Array) -> bool:
     """Whether rows come key by key, and those of a key by time."""
     for begin in range(0, len(codes) - 1, _BLOCK):
@@ -117,7 +105,7 @@ def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
     by_time = None if is_sorted(times) else np.argsort(times, kind="stable")
     codes = codes if by_time is None else codes[by_time]
     few = keys <= 4 * len(codes) + 1024
-    order = group_order(codes, group_starts(codes, keys)) if few else np.argsort(codes, kind="stable")
+    order = Partition(codes, keys).order() if few else np.argsort(codes, kind="stable")
     return order if by_time is None else by_time[order]
 
 
@@ -196,19 +184,6 @@ def _overlaps(code: Array, first: Array, last: Array, over: Array, before: Array
             before[i] = latest
             over[i] = first[i] <= latest
             latest = max(latest, last[i])
-
-
-def is_sorted(times: Array) -> bool:
-    """Whether no time is before its predecessor.
-
-    >>> is_sorted(np.array([1, 2, 2])), is_sorted(np.array([1, 3, 2]))
-    (True, False)
-    """
-    for begin in range(0, len(times) - 1, _BLOCK):  # in blocks: most that do not ascend show it early
-        part = times[begin : begin + _BLOCK + 1]
-        if (part[1:] < part[:-1]).any():
-            return False
-    return True
 
 
 def locate(edges: Array, times: Array) -> Array:

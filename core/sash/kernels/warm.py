@@ -44,6 +44,6 @@ def _compile(aggregation: Aggregation, columns: tuple[Array, ...]) -> None:
     form.totals(partials, np.array([0]), np.array([8]))
     for exact, slide in product((True, False), (1, 2)):
         window = CompiledRolling(aggregation, 4, slide, False, "sba", batch, exact=exact)
-        by_group(window, batch, np.array([0, 8]), 5 if slide == 1 else 3)
+        by_group(window, batch, np.array([0, 8]), np.array([0, 5 if slide == 1 else 3]))
         window = CompiledRolling(aggregation, 4, slide, False, "sba", batch, exact=exact)
         window.feed(batch, 5 if slide == 1 else 3)

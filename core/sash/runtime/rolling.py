@@ -83,7 +83,8 @@ def rolling_by(
     if not isinstance(runner, CompiledRolling):
         ends, results = runner.feed_groups(batch, starts)
     else:
-        ends, results = by_group(runner, batch, starts, int(window._shape.completed(np.diff(starts)).sum()))
+        before = np.concatenate([[0], np.cumsum(window._shape.completed(np.diff(starts)))])
+        ends, results = by_group(runner, batch, starts, before)
     return (ends if order is None else order[ends]), results
 
 

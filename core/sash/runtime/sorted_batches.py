@@ -177,7 +177,7 @@ def _renumber(outcomes: Iterable[AnyOutcome], least: int) -> Iterator[Outcome]:
     """Outcomes as columns, with the numbers that keys have outside the driver."""
     for outcome in outcomes:
         columns = outcome.columns()
-        columns.codes = columns.codes + least if least else columns.codes
+        columns.codes = np.asarray(columns.codes) + least if least else columns.codes
         yield columns
 
 

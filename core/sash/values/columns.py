@@ -11,14 +11,42 @@ import numpy as np
 
 from sash.values.arrays import Array, null_of, number_array, objects, to_list
 
-__all__ = ["Coded", "PartialColumn", "StructColumn", "plain_rows", "unpack"]
+__all__ = ["Coded", "PartialColumn", "Runs", "StructColumn", "plain_rows", "unpack"]
+
+
+class Runs:
+    """Codes in ascending order, as how often each comes. The array is made where it is needed: O(n).
+
+    >>> np.asarray(Runs(np.array([2, 0, 1])))
+    array([0, 0, 2])
+    """
+
+    dtype = np.dtype(np.int64)
+
+    def __init__(self, counts: Array) -> None:
+        self.counts = counts
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+    def tolist(self) -> list[int]:
+        """The codes as a list. O(n)."""
+        codes: list[int] = np.asarray(self).tolist()
+        return codes
+
+    def repeat(self, values: Array) -> Array:
+        """The value of each code. O(n)."""
+        return np.repeat(values, self.counts)
 
 
 class Coded(NamedTuple):
     """A column of few distinct values, such as a key's: ``values[codes]``, which each library builds in its own way."""
 
     values: Array
-    codes: Array
+    codes: Array | Runs
 
 
 class StructColumn(NamedTuple):

@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from sash.aggregators.pba import available_cores
+from sash.aggregations.base import Aggregation
 from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.moment import Array, constant
 from sash.engine.results import Outcome
@@ -32,11 +32,13 @@ from sash.kernels import tiers
 from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
-from sash.kernels.partition import ascends_by_group, partition
-from sash.kernels.rolling.groups import by_group
+from sash.kernels.partition import Partition, ascends_by_group, is_sorted
+from sash.kernels.rolling.groups import GroupedWindows, number_windows
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
+from sash.values.columns import Runs
+from sash.values.shares import Shares, available_cores
 from sash.windows.base import RollingShape
 
 __all__ = ["run_whole"]
@@ -54,11 +56,12 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
     engine = ColumnEngine(query, lane, None, keys=keys)
     columns = engine.values(frame)
     if len(codes) >= LEAST and not engine.scatters_well:
+        order = Partition(codes, keys)
         shape = _rolling_shape(query, lane, columns)
-        if shape is not None and (outcome := _run_rolling(engine, shape, codes, times, columns, keys)) is not None:
+        if shape is not None and (outcome := _run_rolling(engine, shape, order, times, columns)) is not None:
             return outcome
         if keys > 1:
-            return _run_blocks(engine, codes, times, columns, keys)
+            return _run_blocks(engine, order, times, columns)
     return engine.finish(None if keys == 1 else codes, times, columns, len(codes))
 
 
@@ -73,99 +76,95 @@ def _rolling_shape(query: Query, lane: Lane, columns: Columns) -> RollingShape |
 
 
 def _run_rolling(
-    engine: ColumnEngine, shape: RollingShape, codes: Array, times: Array | None, columns: Columns, keys: int
+    engine: ColumnEngine, shape: RollingShape, order: Partition, times: Array | None, columns: Columns
 ) -> Outcome | None:
     """The same by kernels of rows; None if they cannot: a key's rows do not come in order, or are not compiled."""
-    counts, rows = _by_key(codes, times, columns, keys)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    if rows.times is not None and not ascends_by_group(rows.times, starts):
+    if times is not None and not is_sorted(times) and not ascends_by_group(order.take(times), order.starts):
         return None
-    windows_by_key = shape.completed(counts)
-    cores = available_cores()
-    cores = cores if len(codes) >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
-    tasks = [(name, lo, hi) for lo, hi in _shares(starts, cores) for name in engine.query.aggregates]
-
-    def compute(task: tuple[str, int, int]) -> Any:
-        name, lo, hi = task
-        aggregation = engine.query.aggregates[name]
-        part = slice(starts[lo], starts[hi])
-        batch = InputColumns(tuple(rows.columns[column][part] for column in aggregation.columns), None, None)
-        if aggregation.by_ranks:
-            ranked = RankedRolling(aggregation, shape)
-            return ranked.feed_groups(batch, starts[lo : hi + 1] - starts[lo])[1]
-        window = CompiledRolling(aggregation, *shape, "sba", batch, exact=True)
-        return by_group(window, batch, starts[lo : hi + 1] - starts[lo], int(windows_by_key[lo:hi].sum()))[1]
-
+    windows = shape.completed(order.counts)
+    before = np.concatenate([[0], np.cumsum(windows)])
+    start, end = np.empty(before[-1], np.int64), np.empty(before[-1], np.int64)
+    rows = {name: order.take(column) for name, column in columns.items()}
     try:
-        results = _map(compute, tasks, cores)
+        runs = {
+            name: _run_of(aggregation, shape, rows, order.starts, before)
+            for name, aggregation in engine.query.aggregates.items()
+        }
     except NotCompilable:
         return None
-    parts: dict[str, list[Any]] = {name: [] for name in engine.query.aggregates}
-    for (name, _, _), result in zip(tasks, results, strict=True):
-        parts[name].append(result)
-    code = np.repeat(np.arange(keys), windows_by_key)
-    before = np.cumsum(windows_by_key) - windows_by_key
-    end = np.arange(len(code))
-    end -= np.repeat(before, windows_by_key)
-    if shape.slide > 1:
-        end *= shape.slide
-    end += shape.first
-    start = end - shape.range
-    if shape.partial:
-        np.maximum(start, 0, out=start)
-    aggregates = {name: _join(columns) for name, columns in parts.items()}
-    zero = constant(0, len(code))
-    return Outcome(engine.lane, code, zero, start, end, zero, aggregates, engine.query)
+
+    def number(lo: int, hi: int) -> None:
+        number_windows(before[lo : hi + 1], shape.first, shape.slide, shape.range, start, end)
+
+    cores = available_cores()
+    cores = cores if before[-1] >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
+    tasks = [
+        (run, lo, hi) for run in (*(run.run for run in runs.values()), number) for lo, hi in _shares(before, cores)
+    ]
+    _map(lambda task: task[0](*task[1:]), tasks, cores)
+    aggregates = {name: run.results() for name, run in runs.items()}
+    zero = constant(0, len(end))
+    return Outcome(engine.lane, Runs(windows), zero, start, end, zero, aggregates, engine.query)
 
 
-def _shares(starts: Array, cores: int) -> list[tuple[int, int]]:
-    """The keys in shares of about as many rows, one a core."""
-    keys = len(starts) - 1
-    cuts = np.searchsorted(starts, np.arange(1, cores) * starts[-1] // cores).tolist()
-    bounds = sorted({0, *(min(cut, keys) for cut in cuts), keys})
-    return list(pairwise(bounds))
+def _run_of(
+    aggregation: Aggregation, shape: RollingShape, rows: Columns, starts: Array, before: Array
+) -> GroupedWindows | _GroupedRanks:
+    batch = InputColumns(tuple(rows[column] for column in aggregation.columns), None, None)
+    if aggregation.by_ranks:
+        return _GroupedRanks(RankedRolling(aggregation, shape), batch, starts)
+    return GroupedWindows(lambda: CompiledRolling(aggregation, *shape, "sba", batch, exact=True), batch, starts, before)
+
+
+class _GroupedRanks:
+    """:class:`GroupedWindows` of medians and quantiles."""
+
+    def __init__(self, window: RankedRolling, batch: InputColumns, starts: Array) -> None:
+        self._window, self._batch, self._starts = window, batch, starts
+        self._parts: dict[int, Any] = {}
+
+    def run(self, first: int, last: int) -> None:
+        starts = self._starts[first : last + 1]
+        batch = InputColumns(tuple(array[starts[0] : starts[-1]] for array in self._batch.arrays), None, None)
+        self._parts[first] = self._window.feed_groups(batch, starts - starts[0])[1]
+
+    def results(self) -> Any:
+        return _join([self._parts[first] for first in sorted(self._parts)])
+
+
+def _shares(before: Array, cores: int) -> Shares:
+    """The keys in shares of about as many windows, one a core."""
+    keys = len(before) - 1
+    cuts = np.searchsorted(before, np.arange(1, cores) * before[-1] // cores).tolist()
+    return list(pairwise(sorted({0, *(min(cut, keys) for cut in cuts), keys})))
 
 
 # all other windows
 
 
-def _run_blocks(whole: ColumnEngine, codes: Array, times: Array | None, columns: Columns, keys: int) -> Outcome:
+def _run_blocks(whole: ColumnEngine, order: Partition, times: Array | None, columns: Columns) -> Outcome:
     """Each block of keys by an engine of its own."""
-    counts, rows = _by_key(codes, times, columns, keys)
-    before = np.cumsum(counts) - counts
-    first_keys = np.flatnonzero(np.diff(before // BLOCK, prepend=-1))
+    counts, before, keys = order.counts, order.starts, len(order.counts)
+    ordered = None if times is None else order.take(times)
+    rows = {name: order.take(column) for name, column in columns.items()}
+    first_keys = np.flatnonzero(np.diff(before[:-1] // BLOCK, prepend=-1))
     blocks = list(pairwise([*first_keys.tolist(), keys]))
 
     def run_block(block: tuple[int, int]) -> Outcome:
         first, last = block
-        part = slice(before[first], before[last - 1] + counts[last - 1])
+        part = slice(before[first], before[last])
         engine = ColumnEngine(whole.query, whole.lane, None, keys=last - first) if first else whole.begin_again(last)
         block_codes = None if last == first + 1 else np.repeat(np.arange(last - first), counts[first:last])
-        block_times = None if rows.times is None else rows.times[part]
-        block_columns = {name: column[part] for name, column in rows.columns.items()}
+        block_times = None if ordered is None else ordered[part]
+        block_columns = {name: column[part] for name, column in rows.items()}
         outcome = engine.finish(block_codes, block_times, block_columns, part.stop - part.start)
-        outcome.codes = outcome.codes + first
+        outcome.codes = np.asarray(outcome.codes) + first
         return outcome
 
     head = run_block(blocks[0])  # which compiles what the others run, and warns
     compiled = all(form.compiled and form.seconds for form in whole.forms.values())
     threads = available_cores() if compiled else 1
     return _concatenate([head, *_map(run_block, blocks[1:], threads)])
-
-
-class Rows(NamedTuple):
-    """Rows key by key, each key's as they came."""
-
-    times: Array | None
-    columns: Columns
-
-
-def _by_key(codes: Array, times: Array | None, columns: Columns, keys: int) -> tuple[Array, Rows]:
-    """How many rows each key has, and the rows key by key. A pass or two a column."""
-    counts = np.bincount(codes, minlength=keys)
-    starts = np.cumsum(counts) - counts
-    ordered = None if times is None else partition(times, codes, starts)
-    return counts, Rows(ordered, {name: partition(column, codes, starts) for name, column in columns.items()})
 
 
 def _map(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> list[Any]:

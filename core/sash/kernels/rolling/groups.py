@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, readable
+from sash.kernels.partition import Partition, is_sorted
 from sash.kernels.rolling.runner import Arrays
 from sash.kernels.rolling.windows import CompiledRolling
-from sash.kernels.row_passes import group_order, group_starts, is_sorted
+from sash.kernels.tiers import one_pass_after
 
-__all__ = ["by_group", "grouped"]
+__all__ = ["GroupedWindows", "by_group", "grouped", "number_windows"]
 
 _STRETCH = 1 << 14  # rows whose results stay in the cache until they are chosen from
 
@@ -34,26 +36,90 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
         raise ValueError(f"codes must not be negative; row {int(array.argmin())} has {low}")
     if high > _most(size):
         raise ValueError(f"codes must be numbered from 0 on, most of them used; got {high} for {size} rows")
-    starts = group_starts(array, high + 1)
-    return group_order(array, starts), starts
+    partition = Partition(array, high + 1)
+    return partition.order(), partition.starts
 
 
 def _most(size: int) -> int:
     return 4 * size + 1023
 
 
-def by_group(window: CompiledRolling, batch: InputColumns, starts: Array, windows: int) -> tuple[Array, Any]:
-    """The ends and results of all groups' windows, of which there are so many."""
-    batch = as_kernel_columns(window.aggregation, batch)
-    columns = tuple(map(readable, batch.arrays if batch.nulls is None else (*batch.arrays, batch.nulls)))
-    aggregate = window.aggregate
-    out = tuple(np.empty(windows, dtype) for dtype in aggregate.result)
-    nulls = np.zeros(windows if aggregate.nullable else 0, np.bool_)
-    ends = np.empty(windows, np.int64)
-    # our own functions may run over windows across groups, the user's could fail on them
-    as_one = window.slide == 1 and not window.early and aggregate.builtin
-    (_as_one if as_one else _one_by_one)(window, columns, starts, out, nulls, ends)
-    return ends, as_result(window.aggregation, out, nulls, batch.result_type, aggregate.functions.guarded)
+class GroupedWindows:
+    """The windows of groups of rows, group g being rows starts[g] … starts[g + 1] - 1.
+
+    Results of group g have the places from before[g] on, so that shares of the groups can run at the same time.
+    ``create`` makes a window without state.
+    """
+
+    def __init__(
+        self,
+        create: Callable[[], CompiledRolling],
+        batch: InputColumns,
+        starts: Array,
+        before: Array,
+        with_ends: bool = False,
+    ) -> None:
+        self._create, self._starts, self._before, self._window = create, starts, before, create()
+        self._batch = batch = as_kernel_columns(self._window.aggregation, batch)
+        self._columns = tuple(map(readable, batch.arrays if batch.nulls is None else (*batch.arrays, batch.nulls)))
+        aggregate, windows = self._window.aggregate, int(before[-1])
+        self._out = tuple(np.empty(windows, dtype) for dtype in aggregate.result)
+        self._nulls = np.zeros(windows * aggregate.nullable, np.bool_)
+        self.ends = np.empty(windows * with_ends, np.int64)
+        """The rows in which windows end, if asked for."""
+
+    def run(self, first: int, last: int) -> None:
+        """Run groups ``first`` to ``last`` - 1."""
+        begin, end = self._starts[first], self._starts[last]
+        place = slice(self._before[first], self._before[last])
+        columns = tuple(column[begin:end] for column in self._columns)
+        out, ends = tuple(array[place] for array in self._out), self.ends[place]
+        window = self._create()
+        # our own functions may run over windows across groups, the user's could fail on them
+        as_one = window.slide == 1 and not window.early and window.aggregate.builtin
+        run = _as_one if as_one else _one_by_one
+        run(
+            window,
+            columns,
+            self._starts[first : last + 1] - begin,
+            out,
+            self._nulls[place if len(self._nulls) else slice(0)],
+            ends,
+        )
+        ends += begin
+
+    def results(self) -> Any:
+        """The results of all groups, in their places."""
+        window = self._window
+        guarded = window.aggregate.functions.guarded
+        return as_result(window.aggregation, self._out, self._nulls, self._batch.result_type, guarded)
+
+
+def by_group(window: CompiledRolling, batch: InputColumns, starts: Array, before: Array) -> tuple[Array, Any]:
+    """The ends and results of all groups' windows; those of group g have the places from before[g] on."""
+    grouped_windows = GroupedWindows(lambda: window, batch, starts, before, with_ends=True)
+    grouped_windows.run(0, len(starts) - 1)
+    return grouped_windows.ends, grouped_windows.results()
+
+
+def _number_vectorised(before: Array, first: int, slide: int, range_: int, start: Array, end: Array) -> None:
+    place = slice(before[0], before[-1])
+    end[place] = first + slide * (np.arange(before[0], before[-1]) - np.repeat(before[:-1], np.diff(before)))
+    start[place] = np.maximum(end[place] - range_, 0)
+
+
+@one_pass_after(_number_vectorised)
+def number_windows(before: Array, first: int, slide: int, range_: int, start: Array, end: Array) -> None:
+    """Write where count windows start and end, in rows of their group: those of group g from place before[g] on.
+
+    ``first`` is where the first window of a group ends.
+    """
+    for g in range(before.shape[0] - 1):
+        position = first
+        for k in range(np.uint64(before[g]), np.uint64(before[g + 1])):
+            end[k] = position
+            start[k] = max(position - range_, 0)
+            position += slide
 
 
 def _as_one(window: CompiledRolling, columns: Arrays, starts: Array, out: Arrays, nulls: Array, ends: Array) -> None:

@@ -123,8 +123,9 @@ def groups_{by}(xs, starts, at, r, s, early, A, B, C, R, out, null, ends, o):
         o = {call}
         if state[4] < end - begin:
             return g, before
-        for k in range(before, o):
-            ends[k] = begin + first - 1 + (k - before) * s
+        if ends.shape[0]:
+            for k in range(before, o):
+                ends[k] = begin + first - 1 + (k - before) * s
     return starts.shape[0] - 1, o
 '''
 
@@ -146,10 +147,12 @@ def groups_as_one(xs, starts, g, i, n, state, A, B, C, R, found, absent, out, nu
             many = max(0, min(i, starts[g + 1]) - begin)
             Y = {results out[o : o + many]}
             F = {results found[begin - row :]}
-            E = ends[o : o + many]
             for k in range(many):
                 {copy_results Y[k] = F[k]}
-                E[k] = begin + k
+            if ends.shape[0]:
+                E = ends[o : o + many]
+                for k in range(many):
+                    E[k] = begin + k
             if null.shape[0]:
                 for k in range(many):
                     null[o + k] = absent[begin - row + k]

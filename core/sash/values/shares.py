@@ -1,0 +1,46 @@
+"""Passes over long arrays, shared out over the cores: NumPy and compiled code release the GIL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from typing import TypeVar
+
+__all__ = ["Shares", "available_cores", "in_shares", "shares_of"]
+
+Shares = Sequence[tuple[int, int]]
+"""Begin and end of each part of an array."""
+LEAST = 1 << 17
+"""Rows that a share has at least: to start a thread takes as long as a pass over a tenth of them."""
+
+_Result = TypeVar("_Result")
+
+
+def available_cores() -> int:
+    """The number of cores that this process may use, which can be fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def shares_of(size: int) -> Shares:
+    """Shares of ``size`` rows, one a core if they are long enough. O(cores).
+
+    >>> shares_of(10)
+    [(0, 10)]
+    """
+    shares = max(1, min(available_cores(), size // LEAST))
+    return list(pairwise([size * share // shares for share in range(shares + 1)]))
+
+
+def in_shares(task: Callable[[int, int], _Result], shares: Shares) -> list[_Result]:
+    """What ``task(begin, end)`` returns for each share, in order. Each but the first has a thread of its own.
+
+    >>> in_shares(lambda begin, end: end - begin, [(0, 3), (3, 10)])
+    [3, 7]
+    """
+    if len(shares) == 1:
+        return [task(*shares[0])]
+    with ThreadPoolExecutor(len(shares) - 1, thread_name_prefix="sash-share") as pool:
+        others = [pool.submit(task, *share) for share in shares[1:]]
+        return [task(*shares[0]), *(other.result() for other in others)]
