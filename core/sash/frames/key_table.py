@@ -11,6 +11,7 @@ import numpy as np
 
 from sash.frames.frame import Frame
 from sash.values.arrays import Array, array_of, concatenate, data_of, mask_of, to_list, with_nulls
+from sash.values.shares import extent, in_shares, shares_of
 
 __all__ = ["KeyTable", "factorize"]
 
@@ -185,28 +186,44 @@ def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array
 
 def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
     """Renumber codes below ``size`` in the order of appearance; the codes, and the row where each appears first."""
-    distinct = np.count_nonzero(np.bincount(codes, minlength=size))
-    first = np.full(size, -1, np.int64)
-    upto = 16 * distinct + 1024  # keys mostly appear early
-    while True:
-        head = codes[:upto]
-        first[head[::-1]] = np.arange(len(head) - 1, -1, -1)  # the last to be written is the first row
-        order = first[first >= 0]
-        if len(order) == distinct:
-            break
-        upto *= 4
-    order.sort()
-    number = np.empty(size, np.int64)
-    number[codes[order]] = np.arange(len(order))
-    return number[codes], order
+    number, first = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
+    appearances = [np.zeros(0, np.int64)]
+    known, head = 0, codes[: 4 * size + 1024]  # keys mostly appear early
+    rows: Array = np.arange(len(head))
+    result, unknown = np.empty(len(codes), np.int64), None
+    while len(head):
+        first[head[::-1]] = rows[::-1]  # the last to be written is the first row
+        appeared = np.sort(first[(first >= 0) & (number < 0)])
+        number[codes[appeared]] = np.arange(known, known + len(appeared))
+        known += len(appeared)
+        appearances.append(appeared)
+        if unknown is None:
+            unknown = _renumber(codes, number, result)
+        else:
+            result[unknown] = number[codes[unknown]]
+            unknown = unknown[result[unknown] < 0]
+        rows = unknown[: 4 * len(rows)]
+        head = codes[rows]
+    return result, np.concatenate(appearances)
+
+
+def _renumber(codes: Array, number: Array, result: Array) -> Array:
+    """Write the number of each code; the rows whose code has none."""
+
+    def write(begin: int, end: int) -> Array:
+        part = result[begin:end]
+        np.take(number, codes[begin:end], out=part, mode="clip")
+        return np.flatnonzero(part < 0) + begin if part.min(initial=0) < 0 else np.zeros(0, np.int64)
+
+    return np.concatenate(in_shares(write, shares_of(len(codes))))
 
 
 def _column(frame: Frame, key: str) -> tuple[Array, int]:
     """Codes of one column, from 0, and a number above them all."""
     codes = frame.codes(key)
     if codes is not None:
-        codes = codes + 1 if len(codes) and codes.min() < 0 else codes
-        return codes, int(codes.max(initial=-1)) + 1
+        least, most = extent(codes) if len(codes) else (0, -1)
+        return (codes + 1, most + 2) if least < 0 else (codes, most + 1)
     array = frame[key]
     nulls = mask_of(array)
     if nulls is None:
@@ -253,7 +270,7 @@ def _dense(numbers: Array) -> tuple[Array, int]:
     """Codes of whole numbers: their distances to the least, unless these far exceed the number of rows."""
     if not len(numbers):
         return numbers, 0
-    least, most = int(numbers.min()), int(numbers.max())
+    least, most = extent(numbers)
     if most - least <= 2 * len(numbers) + 1024:
         return numbers - least if least else numbers, most - least + 1
     if (pandas := sys.modules.get("pandas")) is not None:

@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["Shares", "available_cores", "in_shares", "shares_of"]
+import numpy as np
+
+__all__ = ["Shares", "available_cores", "extent", "in_shares", "shares_of"]
 
 Shares = Sequence[tuple[int, int]]
 """Begin and end of each part of an array."""
@@ -44,3 +46,9 @@ def in_shares(task: Callable[[int, int], _Result], shares: Shares) -> list[_Resu
     with ThreadPoolExecutor(len(shares) - 1, thread_name_prefix="sash-share") as pool:
         others = [pool.submit(task, *share) for share in shares[1:]]
         return [task(*shares[0]), *(other.result() for other in others)]
+
+
+def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The least and the largest of some whole numbers. O(n)."""
+    extents = in_shares(lambda begin, end: (array[begin:end].min(), array[begin:end].max()), shares_of(len(array)))
+    return int(min(low for low, _ in extents)), int(max(high for _, high in extents))

@@ -17,6 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from sash.values import Array
+from sash.values.shares import extent, in_shares, shares_of
 
 __all__ = [
     "A_TIME",
@@ -267,14 +268,20 @@ def ticks(array: Array, column: str, row: int) -> Array:
     >>> ticks(np.array([3], "datetime64[us]"), "ts", row=0)
     array([3000])
     """
-    if (nulls := np.isnat(array)).any():
-        refuse_null(array[int(nulls.argmax())], row + int(nulls.argmax()), column)
     unit = unit_of(array.dtype, column)
     counts, step = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64), STEPS[unit]
+    low, high = extent(counts) if len(counts) else (0, 0)
+    if low < LEAST:
+        at = int(counts.argmin())
+        refuse_null(array[at], row + at, column)
     if step == 1:
         return counts
-    _check_bound(counts, MOST // step + 1, array, None, column, row)
-    return counts * step
+    if not -MOST <= low * step <= high * step <= MOST:
+        _check_bound(counts, MOST // step + 1, array, None, column, row)
+    nanoseconds_ = np.empty(len(counts), np.int64)
+    shares = shares_of(len(counts))
+    in_shares(lambda *rows: np.multiply(counts[slice(*rows)], step, out=nanoseconds_[slice(*rows)]), shares)
+    return nanoseconds_
 
 
 def check_step(step: int, unit: str, column: str) -> None:
