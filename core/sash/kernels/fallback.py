@@ -18,6 +18,7 @@ from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, by_level
 from sash.values import PerformanceWarning
 from sash.values.arrays import data_of, results_of
 from sash.values.columns import PartialColumn
+from sash.values.shares import Shares
 
 __all__ = ["PythonAggregate", "PythonRolling", "warn_in_python"]
 
@@ -61,7 +62,7 @@ class PythonAggregate:
             partials.append(total)
         return _partials(partials)
 
-    def scatter(self, columns: InputColumns, slots: Array, size: int) -> Partials:
+    def scatter(self, columns: InputColumns, slots: Array, size: int, shares: Shares | None = None) -> Partials:
         partials = [None] * size
         for row, slot in zip(_rows(columns, len(slots)), slots.tolist(), strict=True):
             partials[slot] = self.aggregation.combine(partials[slot], self.aggregation.lift(row))

@@ -26,6 +26,11 @@ class InputColumns(NamedTuple):
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
         return tuple(array.dtype for array in self.arrays)
 
+    def part(self, rows: slice) -> InputColumns:
+        """Some of the rows."""
+        nulls = None if self.nulls is None else self.nulls[rows]
+        return self._replace(arrays=tuple(array[rows] for array in self.arrays), nulls=nulls)
+
 
 def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> InputColumns:
     """Check what the user gave and name what is wrong with it."""

@@ -26,6 +26,16 @@ class Runs:
     def __init__(self, counts: Array) -> None:
         self.counts = counts
 
+    @staticmethod
+    def of(codes: Array | Runs, size: int) -> Runs:
+        """Codes below ``size`` that ascend, as runs. O(n)."""
+        return codes if isinstance(codes, Runs) else Runs(np.bincount(codes, minlength=size))
+
+    @staticmethod
+    def concatenate(parts: Sequence[Any]) -> Runs:
+        """Runs whose codes go on from part to part. O(codes)."""
+        return Runs(np.concatenate([runs.counts for runs in parts]))
+
     def __len__(self) -> int:
         return int(self.counts.sum())
 

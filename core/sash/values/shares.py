@@ -35,8 +35,8 @@ def shares_of(size: int) -> Shares:
     return list(pairwise([size * share // shares for share in range(shares + 1)]))
 
 
-def in_shares(task: Callable[[int, int], _Result], shares: Shares) -> list[_Result]:
-    """What ``task(begin, end)`` returns for each share, in order. Each but the first has a thread of its own.
+def in_shares(task: Callable[..., _Result], shares: Sequence[tuple[Any, ...]]) -> list[_Result]:
+    """What ``task(*share)`` returns for each share, in order. Each but the first has a thread of its own.
 
     >>> in_shares(lambda begin, end: end - begin, [(0, 3), (3, 10)])
     [3, 7]

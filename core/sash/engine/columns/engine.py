@@ -68,10 +68,16 @@ class ColumnEngine:
         """The watermark that all keys have reached; None: there was none."""
         return self._state.advanced
 
+    def scatters_well(self, times: Array | None) -> bool:
+        """Whether rows need not be ordered by key for :meth:`finish`. O(rows)."""
+        if times is None or not self._step.scatters_well(self._state):
+            return False
+        return self.keys == 1 or self._state.rules.are_dense(times, self.keys)
+
     @property
-    def scatters_well(self) -> bool:
-        """Whether rows need not be ordered by key for :meth:`finish`."""
-        return self._step.scatters_well(self._state)
+    def has_runs(self) -> bool:
+        """Whether :meth:`finish_runs` can run the lane."""
+        return self._state.rules.has_runs and not self.decisions.keeps
 
     @property
     def forms(self) -> dict[str, Any]:
@@ -109,6 +115,12 @@ class ColumnEngine:
             return self.advance(math.inf)
         return self._assign(*self._step.finish(state, batch), NONE)
 
+    def finish_runs(self, starts: Array, times: Array, columns: Mapping[str, Array]) -> Outcome:
+        """:meth:`finish` for rows that come key by key, key k from starts[k] on, each key's in the order of time."""
+        state, times = self._typed(self._state, times)
+        values = {name: columns[name] for name in self.query.values}
+        return self._assign(*self._step.finish_runs(state, starts, times, values), NONE)
+
     def begin_again(self, keys: int) -> ColumnEngine:
         """Itself, without what it holds."""
         self._state = extend_state(lane_states.empty_state(self.query, self.lane), keys)
@@ -143,12 +155,17 @@ class ColumnEngine:
         if times is None:
             accepted = state.keys.accepted
             times = np.arange(size) + accepted[0] if single else positions_in(codes, accepted.copy())
+        state, times = self._typed(state, times)
+        return state, Pending(codes, times, values)
+
+    def _typed(self, state: State, times: Array) -> tuple[State, Array]:
+        """The state, and the times of rows, of one type."""
         times = readable(np.asarray(times))
         if times.dtype.kind == "f" and state.dtype.kind != "f" and len(times):
             state = self._with_floats(state)
         if len(times):
             state.rules.check(times)
-        return state, Pending(codes, times.astype(state.dtype, copy=False), values)
+        return state, times.astype(state.dtype, copy=False)
 
     # time
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from sash.engine.columns.moment import Moment, Pairs, Rows
 from sash.engine.columns.rules.base import Grid, Rule
 from sash.engine.columns.table import Table, View, copies_by_key, fold, ones, order_of_both
 from sash.kernels.inputs import readable
-from sash.kernels.partition import locate_slots
+from sash.kernels.partition import is_sorted, locate_slots
 from sash.kernels.ranges.partials import take
 from sash.kernels.row_passes import locate, overlaps, search
+from sash.values.shares import Shares, shares_of
 
 __all__ = ["ColumnSlicer", "merge_slices"]
 
@@ -78,7 +80,9 @@ class ColumnSlicer:
         keys: int,
     ) -> Table | None:
         """Reduce rows in any order to slices; None if there were far more cells between edges than rows."""
-        low, high, most = times.min(), times.max(), 2 * len(times) // keys + 1024 // keys
+        in_order = is_sorted(times)
+        low, high = (times[0], times[-1]) if in_order else (times.min(), times.max())
+        most = 2 * len(times) // keys + 1024 // keys
         edges = self.grid.between(low, high, most)
         if edges is not None and self.buckets is not None:
             more = self.buckets.between(low, high, most)
@@ -86,9 +90,11 @@ class ColumnSlicer:
         if edges is None:
             return None
         codes = np.zeros(len(times), np.int64) if codes is None else codes
-        slots, first, last, count = locate_slots(readable(times), readable(codes), readable(edges, times.dtype), keys)
+        times, codes, edges = readable(times), readable(codes), readable(edges, times.dtype)
+        shares = _shares_between(edges, times) if in_order else None
+        slots, first, last, count = locate_slots(times, codes, edges, keys, shares)
         size = len(count)
-        scattered = (aggregate.form.scatter(aggregate.input(columns), slots, size) for aggregate in aggregates)
+        scattered = (aggregate.form.scatter(aggregate.input(columns), slots, size, shares) for aggregate in aggregates)
         held = np.arange(size).reshape(-1, keys).T.ravel() if keys > 1 else np.arange(size)
         held = held[count[held] > 0]
         partials = tuple(take(column, held) for column in scattered)
@@ -192,6 +198,15 @@ class ColumnSlicer:
         for rule in self.rules:
             parted |= rule.has_edge(pairs, moment)
         return parted
+
+
+def _shares_between(edges: Array, times: Array) -> Shares:
+    """Shares of rows in the order of time that begin with an edge each: no slice has rows in two."""
+    cuts = {0, len(times)}
+    for begin, _ in shares_of(len(times))[1:]:
+        edge = edges[np.searchsorted(edges, times[begin], side="right") :][:1]
+        cuts.update(np.searchsorted(times, edge).tolist())
+    return list(pairwise(sorted(cuts)))
 
 
 def _interleave(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:

@@ -11,17 +11,19 @@ import numpy as np
 
 from sash.engine.coarsening import next_coarsening
 from sash.engine.columns.aggregates import Aggregate, as_output
-from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows, bounds, evolve
+from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
 from sash.engine.decisions import Decisions
 from sash.engine.results import Outcome
 from sash.kernels.order_statistics import RankedRanges
+from sash.kernels.partition import count_codes
 from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, tied_rows
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import next_block
+from sash.values.columns import Runs
 
 __all__ = ["State", "Step", "count_rows", "extend_state", "place_rows"]
 
@@ -153,6 +155,21 @@ class Step:
         ranked = any(aggregate.aggregation.by_ranks for aggregate in state.aggregates)
         return state.rules.scatters_well and not self._decisions.keeps and not ranked
 
+    def finish_runs(
+        self, state: State, starts: Array, times: Array, columns: Mapping[str, Array]
+    ) -> tuple[State, Outcome]:
+        """:meth:`finish` where the rows, key by key from ``starts`` on, are one window after the other: no slices."""
+        (rule,) = state.rules.rules
+        begins, start, end = rule.runs(times, starts)
+        state = _by_ranks(_fit(state, columns))
+        rows, which = np.append(begins, len(times)), np.arange(len(begins))
+        results = {}
+        for name, aggregate in zip(state.names, state.aggregates, strict=True):
+            partials = aggregate.form.reduce(aggregate.input(columns), rows)
+            results[name] = as_output(aggregate.form.totals(partials, which, which + 1))
+        zero, windows = constant(0, len(begins)), np.diff(np.searchsorted(begins, starts))
+        return state, Outcome(self._lane, Runs(windows), zero, start, end, zero, results, self._query)
+
     def _slice(self, state: State, before: Keys, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
         """Slice rows in the order of time, and fire."""
         state = _fit(state, batch.columns)
@@ -225,7 +242,7 @@ def place_rows(batch: Pending, state: State, moment: Moment) -> State:
 
 def count_rows(codes: Array, keys: int) -> Array:
     """How many rows each key has."""
-    return np.array([len(codes)]) if keys == 1 else np.bincount(codes, minlength=keys)
+    return np.array([len(codes)]) if keys == 1 else count_codes(codes, keys).sum(axis=0)
 
 
 def _stream_watermark(state: State) -> Any:

@@ -55,7 +55,7 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
     """All results of a lane over rows of the keys ``codes``, all below ``keys``. O(rows)."""
     engine = ColumnEngine(query, lane, None, keys=keys)
     columns = engine.values(frame)
-    if len(codes) >= LEAST and not engine.scatters_well:
+    if len(codes) >= LEAST and not engine.scatters_well(times):
         order = Partition(codes, keys)
         shape = _rolling_shape(query, lane, columns)
         if shape is not None and (outcome := _run_rolling(engine, shape, order, times, columns)) is not None:
@@ -125,7 +125,7 @@ class _GroupedRanks:
 
     def run(self, first: int, last: int) -> None:
         starts = self._starts[first : last + 1]
-        batch = InputColumns(tuple(array[starts[0] : starts[-1]] for array in self._batch.arrays), None, None)
+        batch = self._batch.part(slice(starts[0], starts[-1]))
         self._parts[first] = self._window.feed_groups(batch, starts - starts[0])[1]
 
     def results(self) -> Any:
@@ -144,22 +144,24 @@ def _shares(before: Array, cores: int) -> Shares:
 
 def _run_blocks(whole: ColumnEngine, order: Partition, times: Array | None, columns: Columns) -> Outcome:
     """Each block of keys by an engine of its own."""
-    counts, before, keys = order.counts, order.starts, len(order.counts)
+    before, keys = order.starts, len(order.counts)
     ordered = None if times is None else order.take(times)
+    in_order = times is not None and is_sorted(times)
     rows = {name: order.take(column) for name, column in columns.items()}
     first_keys = np.flatnonzero(np.diff(before[:-1] // BLOCK, prepend=-1))
     blocks = list(pairwise([*first_keys.tolist(), keys]))
 
     def run_block(block: tuple[int, int]) -> Outcome:
         first, last = block
-        part = slice(before[first], before[last])
+        part, starts = slice(before[first], before[last]), before[first : last + 1] - before[first]
         engine = ColumnEngine(whole.query, whole.lane, None, keys=last - first) if first else whole.begin_again(last)
-        block_codes = None if last == first + 1 else np.repeat(np.arange(last - first), counts[first:last])
-        block_times = None if ordered is None else ordered[part]
-        block_columns = {name: column[part] for name, column in rows.items()}
-        outcome = engine.finish(block_codes, block_times, block_columns, part.stop - part.start)
-        outcome.codes = np.asarray(outcome.codes) + first
-        return outcome
+        times = None if ordered is None else ordered[part]
+        values = {name: column[part] for name, column in rows.items()}
+        if times is not None and engine.has_runs and (in_order or ascends_by_group(times, starts)):
+            return engine.finish_runs(starts, times, values)
+        codes = None if last == first + 1 else np.asarray(Runs(np.diff(starts)))
+        outcome = engine.finish(codes, times, values, part.stop - part.start)
+        return replace(outcome, codes=Runs.of(outcome.codes, last - first))
 
     head = run_block(blocks[0])  # which compiles what the others run, and warns
     compiled = all(form.compiled and form.seconds for form in whole.forms.values())
@@ -187,10 +189,12 @@ def _show_progress(results: Iterator[Any], size: int) -> Iterator[Any]:
 
 def _concatenate(outcomes: Sequence[Outcome]) -> Outcome:
     first = outcomes[0]
-    names = ("codes", "window", "start", "end", "revision")
-    arrays = {name: np.concatenate([getattr(outcome, name) for outcome in outcomes]) for name in names}
+    start, end = (np.concatenate([getattr(outcome, name) for outcome in outcomes]) for name in ("start", "end"))
     aggregates = {name: _join([outcome.aggregates[name] for outcome in outcomes]) for name in first.aggregates}
-    return replace(first, **arrays, aggregates=aggregates)
+    zero = constant(0, len(end))
+    window = zero if len(first.lane.names) == 1 else np.concatenate([outcome.window for outcome in outcomes])
+    codes = Runs.concatenate([outcome.codes for outcome in outcomes])
+    return Outcome(first.lane, codes, window, start, end, zero, aggregates, first.query)
 
 
 def _join(columns: Sequence[Any]) -> Any:

@@ -20,6 +20,7 @@ from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
+from sash.values.shares import Shares, in_shares
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
 
@@ -87,10 +88,20 @@ class RangesAggregate(CompiledAggregate):
         self._over_rows("reduce", columns, readable(starts, np.int64), int(starts[-1]), partials)
         return partials
 
-    def scatter(self, columns: InputColumns, slots: Array, size: int) -> Partials:
-        """Row k merged into slot slots[k] of ``size``, in the order of rows. One merge a row."""
+    def scatter(self, columns: InputColumns, slots: Array, size: int, shares: Shares | None = None) -> Partials:
+        """Row k merged into slot slots[k] of ``size``, in the order of rows. One merge a row.
+
+        ``shares`` are parts of the rows of which no two have a row in one slot: compiled code runs them in parallel.
+        """
         partials = self.empty(size)
-        self._over_rows("scatter", columns, readable(slots, np.int64), len(slots), partials)
+        slots = readable(slots, np.int64)
+
+        def scatter(begin: int, end: int) -> None:
+            rows = slice(begin, end)
+            self._over_rows("scatter", columns.part(rows), slots[rows], end - begin, partials)
+
+        kernel = self.kernels.kernels["scatter" if columns.nulls is None or not self._skips else "scatter_nulls"]
+        in_shares(scatter, shares if shares and kernel.compiled else [(0, len(slots))])
         return partials
 
     def merge(self, a: Partials, b: Partials) -> Partials:

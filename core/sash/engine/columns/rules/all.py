@@ -19,6 +19,7 @@ from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
 from sash.query import Query
 from sash.query.lanes import Lane
+from sash.values.shares import extent
 from sash.windows import Window
 
 __all__ = ["Rules"]
@@ -51,12 +52,22 @@ class Rules:
         """Refuse times so large that the ends of windows would overflow."""
         if self.limit is None:
             return
-        low, high = int(times.min()), int(times.max())
+        low, high = extent(times)
         if max(-low, high) >= self.limit:
             far = low if -low >= self.limit else high
             raise OverflowError(
                 f"column {self.column!r}: {far} is too near the end of what 64 bits hold for windows as long as these"
             )
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether a key's rows, in the order of time, are one window after the other."""
+        return len(self.rules) == 1 and self.rules[0].has_runs
+
+    def are_dense(self, times: Array, keys: int) -> bool:
+        """Whether so many keys have several rows between two edges, on average."""
+        low, high = extent(times)
+        return self.slicer.grid.between(low, high, len(times) // (4 * keys)) is not None
 
     def view(self, table: Table, keys: Keys) -> View:
         """The table, ready for look-ups."""

@@ -17,7 +17,7 @@ from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Mome
 from sash.engine.columns.table import View
 from sash.windows import TimeWindow, Window
 
-__all__ = ["Grid", "Periods", "Rule", "SingleRule", "Windows", "least", "numbered", "rule_of"]
+__all__ = ["Grid", "Periods", "Rule", "SingleRule", "Windows", "first_rows", "least", "numbered", "rule_of"]
 
 
 class Periods:
@@ -42,6 +42,11 @@ class Periods:
             self.whole,
         )
         return part
+
+    @property
+    def tumble(self) -> bool:
+        """Whether each time lies in one window, to be found without rounding."""
+        return self.whole and bool((self.range == self.slide).all())
 
     def start(self, k: Array) -> Array:
         """Where window k begins."""
@@ -152,6 +157,14 @@ def _reduced(shift: Any, slide: Any, offset: Any, dtype: Any) -> tuple[Any, Any,
     return (0, slide, (offset + shift) % slide) if np.dtype(dtype).kind == "i" else (shift, slide, offset)
 
 
+def first_rows(parted: Array, starts: Array) -> Array:
+    """The rows that begin a window: those that are ``parted`` from the previous row, and the first of each key."""
+    begins = np.ones(len(parted) + 1, np.bool_)
+    begins[1:] = parted
+    begins[starts[:-1][starts[:-1] < starts[1:]]] = True
+    return np.flatnonzero(begins)
+
+
 def least(times: Array) -> Iterator[Any]:
     """The least of some times, if there is any."""
     if len(times):
@@ -190,6 +203,15 @@ class Rule:
     def buckets(self, dtype: np.dtype[Any]) -> Grid | None:
         """Edges between which no two tuples can be in different slices; None: the ticks are enough."""
         return None
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether a key's rows, in the order of time, are one window after the other: :meth:`runs`."""
+        return False
+
+    def runs(self, times: Array, starts: Array) -> tuple[Array, Array, Array]:
+        """The first row of each window, where it starts and where it ends, for rows key by key from ``starts`` on."""
+        raise NotImplementedError
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """The edges that rows set, by the window's place."""

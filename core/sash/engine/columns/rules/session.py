@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Grid, Rule, Windows, least, rule_of
+from sash.engine.columns.rules.base import Grid, Rule, Windows, first_rows, least, rule_of
 from sash.engine.columns.table import View
 from sash.windows import Session
 
@@ -34,6 +34,14 @@ class SessionRule(Rule):
 
     def buckets(self, dtype: np.dtype[Any]) -> Grid:
         return Grid([(0, self.least if dtype.kind == "i" else self.least / 2, 0)], dtype)
+
+    @property
+    def has_runs(self) -> bool:
+        return len(self.windows) == 1
+
+    def runs(self, times: Array, starts: Array) -> tuple[Array, Array, Array]:
+        begins = first_rows(apart(times[:-1], times[1:], self.least), starts)
+        return begins, times[begins], times[np.append(begins[1:], len(times)) - 1] + self.least
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least)

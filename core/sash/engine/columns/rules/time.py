@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Moment, bounds
-from sash.engine.columns.rules.base import Periods, Rule, Windows, least, numbered, rule_of
+from sash.engine.columns.rules.base import Periods, Rule, Windows, first_rows, least, numbered, rule_of
 from sash.engine.columns.table import Table, View
 from sash.kernels.row_passes import search
 from sash.windows import TimeWindow
@@ -32,6 +32,15 @@ class TimeRule(Rule):
         self.ticks = [window.ticks for window in self.members]
         self.periods = self.series([window.numbers for window in self.members], dtype)
         self.limit = limit
+
+    @property
+    def has_runs(self) -> bool:
+        return len(self.members) == 1 and self.periods.tumble
+
+    def runs(self, times: Array, starts: Array) -> tuple[Array, Array, Array]:
+        k = self.periods.index(times)
+        begins = first_rows(k[1:] != k[:-1], starts)
+        return begins, self.periods.start(k[begins]), self.periods.end(k[begins])
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         keys = view.held
@@ -191,6 +200,10 @@ class CumulativePeriods(Periods):
         part = object.__new__(CumulativePeriods)
         part.ticks, part.steps = self.ticks.of(which), self.steps[which]
         return part
+
+    @property
+    def tumble(self) -> bool:
+        return False
 
     def start(self, k: Array) -> Array:
         return self.ticks.start(self._first(k))
