@@ -22,7 +22,7 @@ from sash.kernels.fallback import PythonAggregate
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.ranges.aggregate import ranges_aggregate
-from sash.kernels.ranges.partials import SHORT, assign, by_level, concatenate, take
+from sash.kernels.ranges.partials import SHORT, assign, by_level, take
 from sash.testing import Counted
 from sash.values.columns import PartialColumn
 
@@ -145,7 +145,7 @@ def test_it_is_the_fold_of_rows(case: Case, compiled: bool, data: st.DataObject)
         assert all(case.equal(a, plain(b)) for a, b in zip(results, expected, strict=True))
 
     back = form.from_column(PartialColumn.of(wanted))
-    assert agree(form.to_column(concatenate([back, form.empty(1)])).to_list(), [*wanted, None])
+    assert agree(form.to_column(tuple(map(np.append, back, form.empty(1)))).to_list(), [*wanted, None])
 
 
 DIGITS = sash.aggregation(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import warnings
 from typing import Any
@@ -13,7 +14,12 @@ from hypothesis import strategies as st
 
 import sash
 from sash.engine.columns import whole
+from sash.frames import columns_of, factorize
+from sash.kernels import tiers
+from sash.kernels.partition import Partition
 from sash.testing import evaluate
+from sash.values import shares
+from sash.values.arrays import objects
 from strategies import aggregates, ordered_windows
 
 KEYS = 5
@@ -22,9 +28,12 @@ Data = dict[str, np.ndarray[Any, Any]]
 
 @pytest.fixture
 def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every data set is large enough for blocks, of about 7 rows each."""
+    """Every data set is large enough for blocks, of about 7 rows each, and for passes that three cores share."""
     monkeypatch.setattr(whole, "LEAST", 0)
     monkeypatch.setattr(whole, "BLOCK", 7)
+    monkeypatch.setattr(shares, "LEAST", 5)
+    monkeypatch.setattr(shares, "available_cores", lambda: 3)
+    monkeypatch.setattr(whole, "available_cores", lambda: 3)
 
 
 @st.composite
@@ -102,6 +111,66 @@ def test_large_data_give_the_rows_that_small_blocks_do(monkeypatch: pytest.Monke
     for name, column in singly.items():
         assert column.dtype == at_once[name].dtype
         np.testing.assert_array_equal(column, at_once[name])
+
+
+TIME_WINDOWS = {
+    "session": sash.session(3, on="ts"),
+    "tumbling": sash.tumbling(4, offset=1, on="ts"),
+    "tumbling of floats": sash.tumbling(2.5, on="ts"),
+    "sliding": sash.sliding(6, 2, on="ts"),
+}
+
+
+@st.composite
+def odd_data_sets(draw: st.DrawFn) -> dict[str, list[Any]]:
+    """Nulls and NaN, a key with most rows, keys that come late, and times that do not always ascend."""
+    size = draw(st.integers(1, 80))
+    keys = draw(st.lists(st.sampled_from([3, 3, 3, 3, 0, 7, 10**12]), min_size=size, max_size=size))
+    times = draw(st.lists(st.integers(-20, 200), min_size=size, max_size=size))
+    number = st.one_of(st.none(), st.just(math.nan), st.floats(-9, 9, width=16))
+    values = draw(st.lists(number, min_size=size, max_size=size))
+    return {"k": keys, "ts": sorted(times) if draw(st.booleans()) else times, "x": values}
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+@pytest.mark.parametrize("compile_rows", [10**9, 0])
+@pytest.mark.parametrize("name", TIME_WINDOWS)
+def test_time_windows_over_odd_rows(name: str, compile_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = {"max": sash.Max("x"), "mean": sash.Mean("x"), "n": sash.Count()}
+    query = sash.Query(key="k", windows=TIME_WINDOWS[name], aggregates=computed, time="ts")
+    monkeypatch.setattr(tiers, "COMPILE_ROWS", compile_rows)
+
+    @settings(max_examples=30)
+    @given(data=odd_data_sets())
+    def check(data: dict[str, list[Any]]) -> None:
+        arrays = {column: objects(values) for column, values in data.items()}
+        assert repr(rows_of(sash.run(query, data))) == repr(expected_rows(query, arrays))
+
+    check()
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@given(keys=st.lists(st.integers(-3, 9) | st.integers(0, 2**62), min_size=1, max_size=90))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_keys_are_numbered_in_the_order_of_appearance(keys: list[int]) -> None:
+    codes, distinct = factorize(columns_of({"k": np.array(keys)}, ["k"]), ["k"])
+    assert distinct["k"].tolist() == list(dict.fromkeys(keys))
+    assert distinct["k"][codes].tolist() == keys
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.parametrize("dtype", ["f8", "i4", "u2", "?", "M8[us]", "c16", "O"])
+@given(codes=st.lists(st.integers(0, 6), min_size=1, max_size=60), masked=st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_partition_is_a_stable_sort(dtype: str, codes: list[int], masked: bool) -> None:
+    column = np.arange(len(codes)).astype(dtype)
+    array = np.ma.MaskedArray(column, np.arange(len(codes)) % 3 == 0) if masked else column  # type: ignore[no-untyped-call]
+    order = np.argsort(codes, kind="stable")
+    partition = Partition(np.array(codes), 7)
+    assert partition.take(array).tolist() == array[order].tolist()
+    assert partition.order().tolist() == order.tolist()
+    assert partition.starts.tolist() == np.searchsorted(np.sort(codes), np.arange(8)).tolist()
 
 
 @pytest.mark.usefixtures("in_small_blocks")

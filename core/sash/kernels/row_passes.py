@@ -96,13 +96,16 @@ def _ordered(codes: Array, times: Array) -> bool:
     return True
 
 
-def order_of(codes: Array | None, times: Array, keys: int) -> Array | None:
-    """The order that has rows key by key, then by time, then as they came; None: they have it."""
+def order_of(codes: Array | None, times: Array | None, keys: int) -> Array | None:
+    """The order that has rows key by key, then by time, then as they came; None: they have it.
+
+    ``codes`` is None for the rows of one key, ``times`` where those of each key are in order.
+    """
     if codes is None:
-        return None if is_sorted(times) else np.argsort(times, kind="stable")
-    if _ordered(codes, times):
+        return None if times is None or is_sorted(times) else np.argsort(times, kind="stable")
+    if is_sorted(codes) if times is None else _ordered(codes, times):
         return None
-    by_time = None if is_sorted(times) else np.argsort(times, kind="stable")
+    by_time = None if times is None or is_sorted(times) else np.argsort(times, kind="stable")
     codes = codes if by_time is None else codes[by_time]
     few = keys <= 4 * len(codes) + 1024
     order = Partition(codes, keys).order() if few else np.argsort(codes, kind="stable")

@@ -31,7 +31,7 @@ def shares_of(size: int) -> Shares:
     >>> shares_of(10)
     [(0, 10)]
     """
-    shares = max(1, min(available_cores(), size // LEAST))
+    shares = min(available_cores(), size // LEAST) if size >= 2 * LEAST else 1
     return list(pairwise([size * share // shares for share in range(shares + 1)]))
 
 

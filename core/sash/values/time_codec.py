@@ -19,6 +19,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from sash.values.arrays import Array, data_of, mask_of, objects
+from sash.values.shares import in_shares, shares_of
 from sash.values.timestamps import (
     A_TIME,
     EPOCH,
@@ -158,7 +159,7 @@ class TimeCodec:
         """The codec whose unit is fine enough for times that are these steps (slides, gaps) of nanoseconds apart."""
         if self.unit is None or self.is_number:
             return self
-        return replace(self, unit=_unit_for(np.array([*steps, 0], dtype=np.int64), self.unit))
+        return replace(self, unit=_counts_in(np.array([*steps, 0], dtype=np.int64), self.unit)[1])
 
     def to_inside(self, value: Any, row: int, column: str) -> Any:
         """The time of a row inside."""
@@ -234,8 +235,8 @@ class TimeCodec:
             return numbers_of(array, self.unit or "ns", whole=self.kind == "epoch")
         if (self.zone is not None and self.kind != "datetime64") or self.kind == "timestamp":
             return objects([self.from_inside(value) for value in array.tolist()])
-        unit = _unit_for(array, self.unit or "ns")
-        return (array // STEPS[unit]).astype(np.int64).view(f"datetime64[{unit}]")
+        counts, unit = _counts_in(array, self.unit or "ns")
+        return counts.view(f"datetime64[{unit}]")
 
     def _refuse(self, value: Any, row: int, column: str) -> NoReturn:
         value = plain(value)
@@ -263,11 +264,19 @@ def _moment(value: int, zone: str | None) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
-def _unit_for(times: Array, unit: str) -> str:
-    """``unit``, or the first finer one that all ``times``, in nanoseconds, are multiples of. O(n).
+def _counts_in(times: Array, unit: str) -> tuple[Array, str]:
+    """Times in nanoseconds as whole numbers of ``unit``, or of the first finer one that loses nothing. O(n).
 
-    >>> _unit_for(np.array([1_500_000_000]), "s")
-    'ms'
+    >>> _counts_in(np.array([1_500_000_000]), "s")
+    (array([1500]), 'ms')
     """
-    units = list(STEPS)
-    return next(finer for finer in units[units.index(unit) :] if not (times % STEPS[finer]).any())
+    counts, units = np.empty(len(times), np.int64), list(STEPS)
+
+    def divide(begin: int, end: int) -> bool:
+        part, quotients = times[begin:end], counts[begin:end]
+        np.floor_divide(part, STEPS[unit], out=quotients, casting="unsafe")
+        return bool((quotients * STEPS[unit] == part).all())
+
+    while not all(in_shares(divide, shares_of(len(times)))):
+        unit = units[units.index(unit) + 1]
+    return counts, unit

@@ -215,14 +215,10 @@ def _interleave(table: Table, fresh: Table, keys: int) -> tuple[Table, Array]:
     That is told of the keys that have slices in both.
     """
     old, new = table.begins(keys), fresh.begins(keys)
-    tables = [
-        source.take(slice(begins[key], begins[key + 1]))
-        for key in range(keys)
-        for source, begins in ((table, old), (fresh, new))
-        if begins[key] < begins[key + 1]
-    ]
+    bounds = list(enumerate((old.tolist(), new.tolist())))
+    pieces = [(which, slice(begins[key], begins[key + 1])) for key in range(keys) for which, begins in bounds]
     both = (np.diff(old) > 0) & (np.diff(new) > 0)
-    return Table.concatenate_keys(tables), (old[1:] + new[:-1])[both]
+    return Table.of_pieces((table, fresh), pieces), (old[1:] + new[:-1])[both]
 
 
 def merge_slices(

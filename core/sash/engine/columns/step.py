@@ -297,7 +297,7 @@ def _by_ranks(state: State) -> State:
 def _order_rows(batch: Pending, keys: Keys, in_order: bool = False) -> Rows:
     """Rows in the order of keys and time; ``in_order``: those of a key have it already."""
     single = len(keys) == 1
-    order = None if single and in_order else order_of(None if single else batch.codes, batch.times, len(keys))
+    order = order_of(None if single else batch.codes, None if in_order else batch.times, len(keys))
     if order is not None:
         batch = batch.take(order)
     return Rows(None if single else batch.codes, batch.times, batch.columns, keys.settled, batch.tied)

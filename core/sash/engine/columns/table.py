@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sash.kernels.ranges.partials import Partials, assign, concatenate, take
+from sash.kernels.ranges.partials import Partials, assign, take
 from sash.kernels.row_passes import search
 
 __all__ = ["Table", "View", "copies_by_key", "fold", "ones", "order_of_both"]
@@ -57,23 +57,24 @@ class Table:
     @staticmethod
     def concatenate(tables: Sequence[Table]) -> Table:
         """The slices of some tables, at least one, in this order."""
-        return Table._concatenate(tables, np.concatenate([table.code for table in tables]))
+        return Table._join(tables, np.concatenate)
 
     @staticmethod
-    def concatenate_keys(tables: Sequence[Table]) -> Table:
-        """The same, where each table is not empty and holds one key."""
-        return Table._concatenate(
-            tables, np.repeat([table.code[0] for table in tables], [len(table) for table in tables])
+    def of_pieces(tables: Sequence[Table], pieces: Sequence[tuple[int, slice]]) -> Table:
+        """Slices of some tables piece by piece: of which table, and which of its slices."""
+        return Table._join(tables, lambda arrays: np.concatenate([arrays[which][part] for which, part in pieces]))
+
+    @staticmethod
+    def _join(tables: Sequence[Table], join: Callable[[Sequence[Array]], Array]) -> Table:
+        partials = tuple(
+            tuple(join(arrays) for arrays in zip(*columns, strict=True))
+            for columns in zip(*(table.partials for table in tables), strict=True)
         )
-
-    @staticmethod
-    def _concatenate(tables: Sequence[Table], code: Array) -> Table:
-        partials = tuple(concatenate(columns) for columns in zip(*(table.partials for table in tables), strict=True))
-        first = np.concatenate([table.first for table in tables])
+        code, first = join([table.code for table in tables]), join([table.first for table in tables])
         at_once = all(table.last is table.first for table in tables)
-        last = first if at_once else np.concatenate([table.last for table in tables])
+        last = first if at_once else join([table.last for table in tables])
         single = all(table.single for table in tables)
-        count = ones(len(code)) if single else np.concatenate([table.count for table in tables])
+        count = ones(len(code)) if single else join([table.count for table in tables])
         return Table(code, first, last, count, partials)
 
     def begins(self, keys: int) -> Array:

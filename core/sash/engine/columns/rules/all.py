@@ -134,9 +134,8 @@ class Rules:
         if copies_by_key(len(view.table), len(first)):
             if lost.sum() < len(view.table) // 4:  # a batch of few rows is not to copy all that is held
                 return view.table, np.zeros_like(lost)
-            runs = zip(first, view.begins[1:], strict=True)
-            left = [view.table.take(slice(low, high)) for low, high in runs if low < high]
-            return Table.concatenate_keys(left) if left else view.table.take(slice(0, 0)), lost
+            runs = zip(first.tolist(), view.begins[1:].tolist(), strict=True)
+            return Table.of_pieces([view.table], [(0, slice(*run)) for run in runs]), lost
         return view.table.take(np.arange(len(view.table)) >= first[view.table.code]), lost
 
     def mergeable(self, view: View, moment: Moment) -> Array:
