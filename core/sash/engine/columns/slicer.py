@@ -113,7 +113,7 @@ class ColumnSlicer:
         unsure = self._unsure(table, moment, len(table) + len(fresh))
         if not direct and unsure is None and copies_by_key(len(table), len(moment.after)):
             return self._absorb_key_by_key(table, fresh, aggregates, moment)
-        order = order_of_both(table, fresh, direct)
+        order = order_of_both(table, fresh, len(moment.after), direct)
         joint = table.append(fresh)
         kind = np.zeros(len(joint), np.int8)  # 0 old, 1 of this batch
         kind[len(table) :] = 1

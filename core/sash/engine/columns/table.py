@@ -176,13 +176,24 @@ def copies_by_key(slices: int, keys: int) -> bool:
     return slices >= PIECE * keys
 
 
-def order_of_both(table: Table, fresh: Table, by_time: bool) -> Array | None:
-    """The order of both tables' slices by key and time; None: one table after the other is in order."""
-    if not len(table) or not len(fresh):
+def order_of_both(table: Table, fresh: Table, keys: int, by_time: bool) -> Array | None:
+    """The order of both tables' slices by key and time; None: one table after the other is in order.
+
+    Each table is in order, so only the places of the fresh slices among the others are looked for.
+    """
+    if not len(table) or not len(fresh) or table.code[-1] < fresh.code[0]:
         return None
-    code = np.concatenate([table.code, fresh.code])
+    if table.code[-1] == fresh.code[0] and (not by_time or table.last[-1] < fresh.first[0]):
+        return None
+    begins = table.begins(keys)
     if by_time:
-        if (table.code[-1], table.last[-1]) < (fresh.code[0], fresh.first[0]):
-            return None
-        return np.asarray(np.lexsort((np.concatenate([table.first, fresh.first]), code)))
-    return None if table.code[-1] <= fresh.code[0] else np.argsort(code, kind="stable")
+        behind = fresh.first + 1 if fresh.first.dtype.kind == "i" else np.nextafter(fresh.first, np.inf)
+        places = search(table.first, begins, fresh.code, behind)
+    else:
+        places = begins[1:][fresh.code]
+    order = np.empty(len(table) + len(fresh), np.int64)
+    is_old = np.ones(len(order), np.bool_)
+    places = places + np.arange(len(fresh))
+    order[places], is_old[places] = np.arange(len(table), len(order)), False
+    order[is_old] = np.arange(len(table))
+    return order
