@@ -55,9 +55,9 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
     """All results of a lane over rows of the keys ``codes``, all below ``keys``. O(rows)."""
     engine = ColumnEngine(query, lane, None, keys=keys)
     columns = engine.values(frame)
-    if len(codes) >= LEAST and not engine.scatters_well(times):
+    shape = _rolling_shape(query, lane, columns)
+    if len(codes) >= LEAST and (keys > 1 or shape is not None) and not engine.scatters_well(times):
         order = Partition(codes, keys)
-        shape = _rolling_shape(query, lane, columns)
         if shape is not None and (outcome := _run_rolling(engine, shape, order, times, columns)) is not None:
             return outcome
         if keys > 1:

@@ -72,20 +72,12 @@ class GroupedWindows:
         """Run groups ``first`` to ``last`` - 1."""
         begin, end = self._starts[first], self._starts[last]
         place = slice(self._before[first], self._before[last])
-        columns = tuple(column[begin:end] for column in self._columns)
-        out, ends = tuple(array[place] for array in self._out), self.ends[place]
+        columns, starts = tuple(column[begin:end] for column in self._columns), self._starts[first : last + 1] - begin
+        out, nulls, ends = tuple(array[place] for array in self._out), self._nulls[place], self.ends[place]
         window = self._create()
         # our own functions may run over windows across groups, the user's could fail on them
         as_one = window.slide == 1 and not window.early and window.aggregate.builtin
-        run = _as_one if as_one else _one_by_one
-        run(
-            window,
-            columns,
-            self._starts[first : last + 1] - begin,
-            out,
-            self._nulls[place if len(self._nulls) else slice(0)],
-            ends,
-        )
+        (_as_one if as_one else _one_by_one)(window, columns, starts, out, nulls, ends)
         ends += begin
 
     def results(self) -> Any:
