@@ -22,6 +22,7 @@ from sash.aggregators import pba as pool
 from sash.aggregators.pba import WAITING
 from sash.aggregators.sba import Chunk
 from sash.testing import Counted, count_windows, naive
+from sash.values import shares
 
 
 @pytest.mark.parametrize("r", range(1, 31))
@@ -243,6 +244,17 @@ class TestChoice:
             pool.release_pool()
         assert not window.parallel and "wanted" in window.reason
         assert PBA(_releasing(), 100_000).parallel
+
+    def test_passes_over_rows_use_no_more_threads_than_the_holder_asked_for(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(shares, "available_cores", lambda: 4)
+        assert len(shares.shares_of(1 << 20)) == 4
+        for threads in (0, 1):
+            pool.hold_pool(threads)
+            assert len(shares.shares_of(1 << 20)) == threads + 1
+            pool.release_pool()
+        assert len(shares.shares_of(1 << 20)) == 4 and len(shares.shares_of(0)) == 1
 
     def test_threads_end_with_the_last_that_holds_the_pool(self) -> None:
         def threads() -> int:

@@ -33,7 +33,6 @@ def in_small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "BLOCK", 7)
     monkeypatch.setattr(shares, "LEAST", 5)
     monkeypatch.setattr(shares, "available_cores", lambda: 3)
-    monkeypatch.setattr(whole, "available_cores", lambda: 3)
 
 
 @st.composite

@@ -64,7 +64,7 @@ LIMITS = [
     Limit("modules of the core", 150, lambda: len(counts.modules()), ceiling=168),
     Limit("modules at its top level", 3, _top_level, enforced=True),
     Limit("modules in its largest folder", 20, _largest_folder, enforced=True),
-    Limit("lines of the core", 21_500, partial(_lines, CORE), ceiling=28_500),
+    Limit("lines of the core", 21_500, partial(_lines, CORE), ceiling=28_900),
     Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), enforced=True),
     Limit("isinstance on windows, watches, rules, stores", 8, counts.type_tests, enforced=True),
     Limit("lane drivers", 1, counts.lane_drivers, enforced=True),
@@ -72,6 +72,6 @@ LIMITS = [
     Limit("copies of csa–lcs", 3, counts.csa_lcs_copies, enforced=True),
     Limit("files visited by a quiet row", 5, partial(_visited, "quiet row"), enforced=True),
     Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row"), ceiling=16),
-    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=28),
+    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=29),
 ]
 """The table. Those that trace a run take some seconds."""

@@ -32,7 +32,7 @@ from sash.aggregators.base import Combine
 from sash.aggregators.chunk_size import optimal_chunk
 from sash.aggregators.costs import MergeTime, handover_ns, merge_time
 from sash.aggregators.sba import SBA, Chunk
-from sash.values.shares import available_cores
+from sash.values.shares import available_cores, limit_shares
 
 __all__ = [
     "PBA",
@@ -120,6 +120,7 @@ def hold_pool(threads: int | None = None) -> None:
             if _pool is not None:
                 _pool.shutdown(wait=False)  # queued tasks still run
             _asked, _pool = threads, None
+            limit_shares(threads + 1)
         _holders += 1
 
 
@@ -131,6 +132,7 @@ def release_pool() -> None:
         unused = None
         if not _holders:
             unused, _pool, _asked = _pool, None, None
+            limit_shares(None)
     if unused is not None:
         unused.shutdown(wait=True)
 

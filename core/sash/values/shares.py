@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["Shares", "available_cores", "extent", "in_shares", "shares_of"]
+__all__ = ["Shares", "available_cores", "available_threads", "extent", "in_shares", "limit_shares", "shares_of"]
 
 Shares = Sequence[tuple[int, int]]
 """Begin and end of each part of an array."""
@@ -18,11 +18,23 @@ LEAST = 1 << 17
 """Rows that a share has at least: to start a thread takes as long as a pass over a tenth of them."""
 
 _Result = TypeVar("_Result")
+_most: int | None = None
 
 
 def available_cores() -> int:
     """The number of cores that this process may use, which can be fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def limit_shares(most: int | None) -> None:
+    """Have no pass use more than so many threads, those of an engine's slot; None: as many as there are cores."""
+    global _most
+    _most = most
+
+
+def available_threads() -> int:
+    """How many threads a pass may use."""
+    return available_cores() if _most is None else _most
 
 
 def shares_of(size: int) -> Shares:
@@ -31,7 +43,7 @@ def shares_of(size: int) -> Shares:
     >>> shares_of(10)
     [(0, 10)]
     """
-    shares = min(available_cores(), size // LEAST) if size >= 2 * LEAST else 1
+    shares = max(1, min(available_threads(), size // LEAST))
     return list(pairwise([size * share // shares for share in range(shares + 1)]))
 
 

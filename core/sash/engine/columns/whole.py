@@ -38,7 +38,7 @@ from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.columns import Runs
-from sash.values.shares import Shares, available_cores
+from sash.values.shares import Shares, available_threads
 from sash.windows.base import RollingShape
 
 __all__ = ["run_whole"]
@@ -96,7 +96,7 @@ def _run_rolling(
     def number(lo: int, hi: int) -> None:
         number_windows(before[lo : hi + 1], shape.first, shape.slide, shape.range, start, end)
 
-    cores = available_cores()
+    cores = available_threads()
     cores = cores if before[-1] >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
     tasks = [
         (run, lo, hi) for run in (*(run.run for run in runs.values()), number) for lo, hi in _shares(before, cores)
@@ -165,7 +165,7 @@ def _run_blocks(whole: ColumnEngine, order: Partition, times: Array | None, colu
 
     head = run_block(blocks[0])  # which compiles what the others run, and warns
     compiled = all(form.compiled and form.seconds for form in whole.forms.values())
-    threads = available_cores() if compiled else 1
+    threads = available_threads() if compiled else 1
     return _concatenate([head, *_map(run_block, blocks[1:], threads)])
 
 
