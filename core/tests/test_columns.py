@@ -24,6 +24,7 @@ from sash.state.key_states import KeyState, gather, scatter
 from sash.testing import Evaluator, Failing
 from sash.windows import Window
 from strategies import (
+    COMMUTATIVE,
     DISORDER,
     HALVES,
     HALVES_IN_DISORDER,
@@ -41,6 +42,7 @@ from strategies import (
     aggregates,
     changing,
     count_windows,
+    cumulatives,
     cuts,
     is_zero,
     lasts,
@@ -183,6 +185,7 @@ def rows_of(results: Outcome, query: sash.Query, lane: ColumnEngine) -> Iterator
     for i in range(len(results)):
         row = {"window": lane.lane.names[int(results.window[i])]} if isinstance(query.windows, Mapping) else {}
         row |= {"window_start": results.start[i].item(), "window_end": results.end[i].item()}
+        row |= {"revision": results.revision[i].item()} if lane.lane.lateness else {}
         yield row | {name: values[i] for name, values in zip(results.aggregates, columns, strict=True)}
 
 
@@ -192,16 +195,18 @@ def _listed(aggregation: sash.Aggregation, values: Any) -> list[Any]:
     return list(values.tolist())
 
 
-def expected(stream: Stream) -> tuple[dict[int, list[dict[str, Any]]], int]:
-    results, dropped = {}, 0
+def expected(stream: Stream) -> tuple[dict[int, list[dict[str, Any]]], int, int]:
+    """Results by key, and how many rows were dropped, and late but not dropped."""
+    results, dropped, corrected = {}, 0, 0
     for key in {event[1].get("key", 0) for event in stream.events if event[0] == "row"} | {0}:
         evaluator = Evaluator(stream.query) if stream.own else Unmoved(stream.query)
         own = [event for event in stream.events if event[0] != "row" or event[1].get("key", 0) == key]
         found = [result for event in own for result in evaluator.on(event)]
         dropped += evaluator.late_dropped
+        corrected += evaluator.late_corrected
         if found:
             results[key] = found
-    return results, dropped
+    return results, dropped, corrected
 
 
 class Unmoved(Evaluator):
@@ -219,9 +224,10 @@ def check(stream: Stream, reload: bool = False) -> None:
         player.play(stream.events[begin:end])
         if reload:
             player.reload()
-    results, dropped = expected(stream)
+    results, dropped, corrected = expected(stream)
     assert player.results == results
     assert player.lane.metrics()["late_dropped"] == dropped
+    assert player.lane.metrics()["late_corrected"] == corrected
     assert player.lane.metrics()["results_out"] == sum(map(len, results.values()))
 
 
@@ -280,6 +286,54 @@ class TestAgainstTheEvaluator:
         check(stream)
 
 
+def corrected(
+    numbers: Any = WHOLE, latenesses: Sequence[Any] = (1, 2, 5, 20), delays: Sequence[Any] = (None, 0, 1, 3)
+) -> st.SearchStrategy[sash.Query]:
+    """Queries whose results late rows correct by columns."""
+    some = st.lists(st.sampled_from(COMMUTATIVE), min_size=1, max_size=3, unique_by=repr)
+    computed = some.map(lambda chosen: {f"a{i}": each for i, each in enumerate(chosen)})
+    return queries(st.one_of(time_windows(numbers), cumulatives(numbers)), delays, latenesses, computed)
+
+
+class TestCorrections:
+    """Late rows in batches: each result and each revision of it, in order."""
+
+    @settings(max_examples=400, deadline=None)
+    @given(streams(corrected(), paces=[DISORDER]))
+    def test_late_rows(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=150, deadline=None)
+    @given(streams(corrected(), paces=[DISORDER]))
+    def test_saved_and_loaded_between_batches(self, stream: Stream) -> None:
+        check(stream, reload=True)
+
+    @settings(max_examples=100, deadline=None)
+    @given(streams(corrected(HALVES, (1.5, 6), (None, 1.5)), [HALVES_IN_DISORDER]))
+    def test_times_that_are_floats(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=100, deadline=None)
+    @given(streams(corrected(TENTHS, (0.3, 1.1), (None, 0.3)), [TENTHS_IN_DISORDER]))
+    def test_times_that_are_not_exact(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=60, deadline=None)
+    @given(streams(corrected(latenesses=(2.5,)), paces=[DISORDER]))
+    def test_whole_times_and_a_lateness_that_is_not(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=150, deadline=None)
+    @given(streams(corrected(), paces=[DISORDER], changes=st.one_of(time_windows(), cumulatives())))
+    def test_windows_come_and_go(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=150, deadline=None)
+    @given(streams(corrected(), paces=[DISORDER], most_keys=1), st.randoms(use_true_random=False))
+    def test_rows_and_columns_take_turns(self, stream: Stream, random: Any) -> None:
+        take_turns(stream, random)
+
+
 class TestState:
     @settings(max_examples=80, deadline=None)
     @given(streams(asked()))
@@ -294,21 +348,29 @@ class TestState:
     @settings(max_examples=80, deadline=None)
     @given(streams(asked(), most_keys=1), st.randoms(use_true_random=False))
     def test_rows_and_columns_take_turns(self, stream: Stream, random: Any) -> None:
-        player = Player(stream)
-        planned = plan(stream.query, stream.own).lanes[0]
-        for begin, end in zip([0, *stream.cuts], [*stream.cuts, len(stream.events)], strict=True):
-            if random.random() < 0.5:
-                player.play(stream.events[begin:end])
-                continue
-            rows = RowLane(stream.query, planned.lane, planned.decisions, planned.store, stream.own)
-            rows.load(key_states(player.lane)[0])
-            for event in stream.events[begin:end]:
-                player.results.setdefault(0, []).extend(_row_by_row(rows, event, stream.query))
-            names, buffered = planned.lane.names, planned.decisions.buffered
-            player.lane.load(
-                gather([rows.dump()], len(stream.query.aggregates), stream.query.values, names, buffered=buffered)
-            )
-        assert {key: found for key, found in player.results.items() if found} == expected(stream)[0]
+        take_turns(stream, random)
+
+
+def take_turns(stream: Stream, random: Any) -> None:
+    """Parts of a stream row by row, others as batches, by the engine that has been handed the state."""
+    player = Player(stream)
+    planned = plan(stream.query, stream.own).lanes[0]
+    for begin, end in zip([0, *stream.cuts], [*stream.cuts, len(stream.events)], strict=True):
+        if random.random() < 0.5:
+            player.play(stream.events[begin:end])
+            continue
+        rows = RowLane(stream.query, planned.lane, planned.decisions, planned.store, stream.own)
+        rows.load(key_states(player.lane)[0])
+        for event in stream.events[begin:end]:
+            player.results.setdefault(0, []).extend(_row_by_row(rows, event, stream.query))
+        names, buffered = planned.lane.names, planned.decisions.buffered
+        player.lane.load(
+            gather([rows.dump()], len(stream.query.aggregates), stream.query.values, names, buffered=buffered)
+        )
+    results, dropped, corrected = expected(stream)
+    assert {key: found for key, found in player.results.items() if found} == results
+    metrics = player.lane.metrics()
+    assert (metrics["late_dropped"], metrics["late_corrected"]) == (dropped, corrected)
 
 
 def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict[str, Any]]:
@@ -318,8 +380,9 @@ def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict
     else:
         found = rows.move(event[1] if event[0] == "advance" else math.inf)
     for result in found or []:
-        row = {"window": rows.lane.names[result.window]} if isinstance(query.windows, Mapping) else {}
+        row: dict[str, Any] = {"window": rows.lane.names[result.window]} if isinstance(query.windows, Mapping) else {}
         row |= {"window_start": result.start, "window_end": result.end}
+        row |= {"revision": result.revision} if rows.lane.lateness else {}
         yield row | dict(zip(query.aggregates, result.aggregates, strict=True))
 
 

@@ -144,6 +144,15 @@ def test_it_is_the_fold_of_rows(case: Case, compiled: bool, data: st.DataObject)
     if case not in SKETCHES:
         assert all(case.equal(a, plain(b)) for a, b in zip(results, expected, strict=True))
 
+    kept = form.to_column(form.partials(partials, lo, hi)).to_list()
+    assert agree(kept, [folded(aggregation, wanted[a:b]) for a, b in zip(lo, hi, strict=True)])
+
+    begins = np.array([data.draw(st.booleans()) for _ in wanted])
+    begins[0] = True
+    running = form.to_column(form.accumulate(partials, begins)).to_list()
+    firsts = [int(np.flatnonzero(begins[: at + 1])[-1]) for at in range(len(wanted))]
+    assert agree(running, [folded(aggregation, wanted[first : at + 1]) for at, first in enumerate(firsts)])
+
     back = form.from_column(PartialColumn.of(wanted))
     assert agree(form.to_column(tuple(map(np.append, back, form.empty(1)))).to_list(), [*wanted, None])
 

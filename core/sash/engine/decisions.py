@@ -112,9 +112,20 @@ def _removal(aggregation: Aggregation, shifts: bool) -> Removal:
 
 def unsupported(query: Query, lane: Lane) -> str | None:
     """Why a lane cannot be run by columns; None: it can."""
-    if lane.lateness:
-        return "results can be corrected (allowed_lateness)"
+    if lane.lateness and (reason := _corrected_by_rows(query, lane)) is not None:
+        return f"results can be corrected (allowed_lateness), and {reason}"
     if query.algorithm.lower() not in ("auto", "sba", "pba"):
         return f"algorithm {query.algorithm!r} runs row by row"
     reasons = (query.named[name].rows_only_reason() for name in lane.names)
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def _corrected_by_rows(query: Query, lane: Lane) -> str | None:
+    """Why late tuples have to correct results one by one; None: columns can do it."""
+    for name in lane.names:
+        if not query.named[name].corrected_by_columns:
+            return f"{query.named[name]} is corrected tuple by tuple"
+    for aggregation in query.aggregates.values():
+        if not aggregation.commutative:
+            return f"{aggregation!r} depends on the order of tuples"
+    return None

@@ -156,7 +156,5 @@ def _state(windows: list[Window]) -> str:
 
 
 def _compiled(query: Query, lane: Lane) -> str:
-    if lane.lateness:
-        return "no: corrections are made row by row"
     reason = unsupported(query, lane)
     return f"no: {reason}" if reason else "batches run in Numba kernels where the types allow it, single rows in Python"

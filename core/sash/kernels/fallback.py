@@ -71,16 +71,30 @@ class PythonAggregate:
     def merge(self, a: Partials, b: Partials) -> Partials:
         return _partials(list(map(self.aggregation.combine, a[1], b[1])))
 
+    def accumulate(self, partials: Partials, begins: Array) -> Partials:
+        totals: list[Any] = []
+        for partial, is_first in zip(partials[1].tolist(), begins.tolist(), strict=True):
+            totals.append(partial if is_first else self.aggregation.combine(totals[-1], partial))
+        return _partials(totals)
+
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
+        totals, merges = self._totals(partials, lo, hi)
+        return RangeTotals(*self._as_results(list(map(self.aggregation.lower, totals))), merges)
+
+    def partials(self, partials: Partials, lo: Array, hi: Array) -> Partials:
+        return _partials(self._totals(partials, lo, hi)[0])
+
+    def _totals(self, partials: Partials, lo: Array, hi: Array) -> tuple[list[Any], int]:
+        """The partial of each range, and how many merges they took."""
         slices, begins, ends = (array.tolist() for array in (partials[1], lo, hi))
-        results: list[Any] = [None] * len(lo)
+        totals: list[Any] = [None] * len(lo)
         merges = 0
         for level, which in by_level(lo, hi):
             ranges = _Ranges(self.aggregation, slices, level)
             for place in range(len(lo)) if which is None else which.tolist():
-                results[place] = ranges.total(begins[place], ends[place])
+                totals[place] = ranges.total(begins[place], ends[place])
             merges += ranges.merges
-        return RangeTotals(*self._as_results(list(map(self.aggregation.lower, results))), merges)
+        return totals, merges
 
     def empty(self, size: int) -> Partials:
         return (np.zeros(size, np.bool_), np.full(size, None, object))

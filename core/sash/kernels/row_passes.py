@@ -23,7 +23,7 @@ __all__ = [
     "overlaps",
     "positions_in",
     "search",
-    "tied_rows",
+    "watermarks_before",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -66,15 +66,15 @@ def admit_many(codes: Array, times: Array, watermark: Array, newest: Array, dela
 
 
 @one_pass
-def tied_rows(codes: Array, times: Array, watermark: Array, delay: Any, own: bool) -> Array:
-    """Whether the watermark, brought up to date, is at a row's time before the row comes."""
-    tied = np.zeros(times.shape[0], np.bool_)
+def watermarks_before(codes: Array, times: Array, watermark: Array, delay: Any, own: bool) -> Array:
+    """The watermark before each row comes; ``watermark``, one a key, is brought up to date."""
+    before = np.empty_like(times)
     for i in range(times.shape[0]):
         time, code = times[i], codes[i]
-        tied[i] = time == watermark[code]
+        before[i] = watermark[code]
         if own and time - delay > watermark[code]:
             watermark[code] = time - delay
-    return tied
+    return before
 
 
 @one_pass

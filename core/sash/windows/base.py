@@ -74,6 +74,8 @@ class Window:
 
     can_be_corrected: ClassVar[bool] = True
     """Whether a late tuple can correct its results."""
+    corrected_by_columns: ClassVar[bool] = False
+    """Whether batches correct them by columns, where the order of tuples does not matter to the aggregates."""
     follows_tuples: ClassVar[bool] = False
     """Whether tuples decide where its edges are, so that a late one may move them (figure 4). Sessions only merge."""
     required_algorithm: ClassVar[str | None] = None

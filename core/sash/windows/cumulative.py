@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from sash.windows.base import ContextFree, Extent
 from sash.windows.time import TimeWindow, measure_fields
@@ -22,6 +22,7 @@ class CumulativeWindow(ContextFree):
     Windows are numbered: window k ends with step k, and begins with the first step of its range.
     """
 
+    corrected_by_columns: ClassVar[bool] = True
     range: Any
     step: Any
     offset: Any = 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import count
-from typing import Any
+from typing import Any, ClassVar
 
 from sash.aggregators.chunk_size import BestChunk
 from sash.values.timestamps import as_duration, nanoseconds
@@ -24,6 +24,7 @@ class TimeWindow(ContextFree):
     Durations of event time; with ``on``, numbers in the unit of that column. A window without a tuple emits no result.
     """
 
+    corrected_by_columns: ClassVar[bool] = True
     range: Any
     slide: Any
     offset: Any = 0

@@ -1,8 +1,8 @@
-"""The columnar engine: a batch of rows of all keys through one lane. Final results only, no corrections.
+"""The columnar engine: a batch of rows of all keys through one lane.
 
     rows --> late? --> in order? else they wait (buffered) or go straight into their slices (direct)
          --> cut at edges, reduced to slices --> joined to the table of slices
-         --> windows complete? --> ranges of slices --> totals --> results, in order
+         --> windows complete, or corrected? --> ranges of slices --> totals --> results, in order
 
 The results are those of the row engine, however the stream is cut into batches. A failed batch changes nothing: the
 state is one immutable object, replaced at the end.
@@ -222,6 +222,7 @@ class ColumnEngine:
             state,
             keys=Keys(*(getattr(state.keys, field.name)[which] for field in fields(Keys))),
             marks={name: marks.take(which) for name, marks in state.marks.items()},
+            revisions=state.revisions.keep(which, number),
             table=replace(table, code=number[table.code]),
             pending=replace(pending, codes=number[pending.codes]),
         )
@@ -257,7 +258,7 @@ class ColumnEngine:
         state = self._state
         return {
             "results_out": int(state.keys.results.sum()),
-            "late_corrected": 0,
+            "late_corrected": state.late_corrected,
             "late_dropped": int(state.keys.dropped.sum()),
             "slices_held": len(state.table),
             "tuples_held": len(state.pending),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate, form_for
+from sash.engine.columns.corrections import Revisions
 from sash.engine.columns.moment import Keys, Marks, Pending
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State
@@ -51,18 +52,21 @@ def save(state: State, in_order: bool, buffered: bool) -> LaneState:
     counters = (keys.accepted, keys.evicted, keys.dropped, keys.results)
     columns = [aggregate.form.to_column(part) for aggregate, part in zip(state.aggregates, table.partials, strict=True)]
     types = tuple(_type_names(aggregate) for aggregate in state.aggregates)
+    revisions = state.revisions.by_window(len(state.marks), len(keys))
+    windows = {
+        name: replace(WindowColumns.of_edge(marks.since, marks.since_count, marks.edge), revisions=of_window)
+        for (name, marks), of_window in zip(state.marks.items(), revisions, strict=True)
+    }
     return LaneState(
         KeyColumns(keys.watermark, keys.newest, keys.direct_until, *counters),
-        {
-            name: WindowColumns.of_edge(marks.since, marks.since_count, marks.edge)
-            for name, marks in state.marks.items()
-        },
+        windows,
         SliceColumns(table.code, table.first, table.last, table.count, tuple(columns), types),
         TupleColumns(pending.codes, pending.times, pending.columns),
         state.rules.final(table, keys, in_order),
         state.advanced,
         buffered,
         state.merges,
+        state.late_corrected,
     )
 
 
@@ -93,6 +97,8 @@ def load(saved: LaneState, query: Query, lane: Lane) -> State:
         aggregates,
         Pending(waiting.codes, cast_times(waiting.times, rules.dtype), columns),
         rules,
+        Revisions.of_windows([saved.windows[name].revisions for name in lane.names], rules.dtype),
+        saved.late_corrected,
         saved.merges,
         saved.advanced,
     )

@@ -111,13 +111,15 @@ class Pending:
     """Rows in the order of arrival: those of a batch, or those that wait.
 
     ``tied`` marks rows whose time the watermark had reached before they came; None: it does not matter. What they
-    bring comes after all else that became complete at that time.
+    bring comes after all else that became complete at that time. ``before`` is the watermark before each row came,
+    where some are late and can correct results; None: none is.
     """
 
     codes: Array
     times: Array
     columns: Mapping[str, Array]
     tied: Array | None = None
+    before: Array | None = None
 
     def __len__(self) -> int:
         return len(self.times)
@@ -125,7 +127,8 @@ class Pending:
     def take(self, which: Any) -> Pending:
         columns = {name: column[which] for name, column in self.columns.items()}
         tied = None if self.tied is None else self.tied[which]
-        return Pending(self.codes[which], self.times[which], columns, tied)
+        before = None if self.before is None else self.before[which]
+        return Pending(self.codes[which], self.times[which], columns, tied, before)
 
     def append(self, other: Pending) -> Pending:
         if not len(self) or not len(other):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from sash.engine.coarsening import next_coarsening
 from sash.engine.columns.aggregates import Aggregate, as_output
+from sash.engine.columns.corrections import LateRows, Revisions, correct, correcting_rows
 from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.slicer import merge_slices
@@ -19,7 +20,8 @@ from sash.engine.decisions import Decisions
 from sash.engine.results import Outcome
 from sash.kernels.order_statistics import RankedRanges
 from sash.kernels.partition import count_codes
-from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, tied_rows
+from sash.kernels.ranges.partials import concatenate
+from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, watermarks_before
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import next_block
@@ -39,6 +41,8 @@ class State:
     aggregates: tuple[Aggregate, ...]
     pending: Pending
     rules: Rules
+    revisions: Revisions = field(default_factory=Revisions.none)
+    late_corrected: int = 0
     merges: int = 0
     advanced: Any = None
     """The watermark that all keys have reached, those to come too. None: before all times."""
@@ -61,6 +65,7 @@ def extend_state(state: State, size: int) -> State:
         state,
         keys=state.keys.extend(size, dtype, state.advanced),
         marks={name: marks.extend(size, dtype) for name, marks in state.marks.items()},
+        revisions=state.revisions.cast(dtype),
         table=evolve(table, first=table.first.astype(dtype), last=table.last.astype(dtype)),
         pending=evolve(pending, times=pending.times.astype(dtype)),
     )
@@ -79,11 +84,13 @@ class Step:
     # which rows are late
 
     def admit(self, state: State, batch: Pending) -> tuple[State, Keys, Pending, Array | None]:
-        """The state, the keys after the batch, the rows that are not late, and which are late; None: none is."""
+        """The state, the keys after the batch, the rows that are not too late, and which are; None: none is."""
         delay = state.dtype.type(self._delay)
         if state.rules.ties(state.marks):
-            batch = evolve(batch, tied=self._tied(state, batch, delay))
-        if self._streams:
+            batch = evolve(batch, tied=batch.times == self._watermarks(state, batch, delay)[0])
+        if state.rules.lateness:
+            batch, late, keys, state = self._admit_late(state, batch, delay)
+        elif self._streams:
             late, keys, state = self._admit_by_stream(state, batch, delay)
         else:
             late, keys = self._admit_by_key(state.keys, batch, delay)
@@ -91,11 +98,28 @@ class Step:
             batch = batch.take(~late)
         return evolve(state, marks=_count_early_rows(state.marks, batch, len(keys))), keys, batch, late
 
-    def _tied(self, state: State, batch: Pending, delay: Any) -> Array:
+    def _watermarks(self, state: State, batch: Pending, delay: Any) -> tuple[Array, Array]:
+        """The watermark before each row, and those of the keys, or that of the stream, after all of them."""
         codes, watermark = np.ascontiguousarray(batch.codes), state.keys.watermark.copy()
         if self._streams:
             codes, watermark = np.zeros_like(codes), np.array([_stream_watermark(state)])
-        return tied_rows(codes, batch.times, watermark, delay, self._moves)
+        return watermarks_before(codes, batch.times, watermark, delay, self._moves), watermark
+
+    def _admit_late(self, state: State, batch: Pending, delay: Any) -> tuple[Pending, Array | None, Keys, State]:
+        """Rows that are late can correct results, unless they are later than the allowed lateness."""
+        keys, times = state.keys, batch.times
+        before, watermark = self._watermarks(state, batch, delay)
+        late = times < before
+        dropped = late & (times < before - state.rules.lateness)
+        newest = keys.newest.copy()
+        np.maximum.at(newest, batch.codes[~dropped], times[~dropped])
+        late_dropped = dropped if dropped.any() else None
+        after = evolve(keys, watermark=np.maximum(keys.watermark, watermark), newest=newest)
+        after = _accept(batch, after, late_dropped)
+        corrected = state.late_corrected + int(late.sum() - dropped.sum())
+        advanced = watermark[0] if self._streams else state.advanced
+        batch = evolve(batch, before=before) if late.any() else batch
+        return batch, late_dropped, after, evolve(state, late_corrected=corrected, advanced=advanced)
 
     def _admit_by_key(self, keys: Keys, batch: Pending, delay: Any) -> tuple[Array | None, Keys]:
         """Rows move the watermark of their own key."""
@@ -128,14 +152,21 @@ class Step:
     def run(self, state: State, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
         """Slice those of the accepted rows that can be sliced, and fire. ``keys`` are those after the batch."""
         direct, batch, pending = self._split(state, keys, batch)
-        before = state.keys
+        before, late = state.keys, None
         if len(direct):
             before = evolve(before, settled=before.settled + count_rows(direct.codes, len(keys)))
-            state = place_rows(direct, state, Moment(before, evolve(keys, settled=before.settled), state.marks))
+            moment = Moment(before, evolve(keys, settled=before.settled), state.marks)
+            corrects = correcting_rows(direct, state.rules, moment)
+            if corrects is not None:
+                state = _fit(state, direct.columns)
+                state = place_rows(direct.take(~corrects), state, moment)
+                direct = direct.take(corrects)
+                late = LateRows.of(direct, state.table)
+            state = place_rows(direct, state, moment)
         keys = evolve(keys, settled=before.settled + count_rows(batch.codes, len(keys)))
         state = evolve(state, pending=pending)
         if not len(batch):
-            return self._fire(state, Moment(before, keys, state.marks))
+            return self._fire(state, Moment(before, keys, state.marks), late)
         return self._slice(state, before, keys, batch)
 
     def finish(self, state: State, batch: Pending) -> tuple[State, Outcome]:
@@ -198,13 +229,22 @@ class Step:
             return direct, waiting, none
         return direct, waiting.take(settled), waiting.take(~settled)
 
-    def _fire(self, state: State, moment: Moment) -> tuple[State, Outcome]:
-        """The results of the windows that are complete, and the state without the slices that none needs any more."""
+    def _fire(self, state: State, moment: Moment, late: LateRows | None = None) -> tuple[State, Outcome]:
+        """The results of the windows that are complete, and the state without the slices that none needs any more.
+
+        ``late`` rows, which are in their slices already, correct results.
+        """
         rules, keys, merges = state.rules, moment.after, state.merges
         view = rules.view(state.table, keys)
-        windows = rules.complete(view, moment)
+        windows, columns = rules.complete(view, moment), state.table.partials
+        revision = np.zeros(len(windows), np.int64)
+        if late is not None:
+            corrected = correct(late, windows, state.revisions, rules, state.aggregates, moment, len(state.table))
+            windows, revision = corrected.windows, corrected.revision
+            columns = tuple(map(concatenate, zip(columns, corrected.partials, strict=True)))
+            state, merges = evolve(state, revisions=corrected.revisions), merges + corrected.merges
         outputs = []
-        for aggregate, partials in zip(state.aggregates, state.table.partials, strict=True):
+        for aggregate, partials in zip(state.aggregates, columns, strict=True):
             if not len(windows):
                 outputs.append(aggregate.nothing)
                 continue
@@ -220,13 +260,14 @@ class Step:
         if len(rules.names) > 1 and len(table) >= max(state.coarsen_at, 64):
             state = _coarsen(state, moment)
         results = dict(zip(state.names, outputs, strict=True))
-        revision = np.zeros(len(windows), np.int64)  # nothing is ever corrected
         bounds_ = windows.place, windows.start, windows.end
         return state, Outcome(self._lane, windows.code, *bounds_, revision, results, self._query)
 
 
 def place_rows(batch: Pending, state: State, moment: Moment) -> State:
     """With rows put straight into their slices, in any order."""
+    if not len(batch):
+        return state
     state = _fit(state, batch.columns)
     aggregates, keys, rules = state.aggregates, len(moment.after), state.rules
     fresh = None

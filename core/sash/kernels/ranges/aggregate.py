@@ -15,8 +15,8 @@ from sash.aggregations.base import Aggregation
 from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
 from sash.kernels.inputs import InputColumns, as_columns, as_kernel_columns, as_result, readable
 from sash.kernels.kinds import Kind, NotCompilable
-from sash.kernels.ranges.kernels import FUNCTIONS, MERGE, RANGES, REDUCE, SCATTER
-from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column, as_dtype, assign, by_level, flat
+from sash.kernels.ranges.kernels import ACCUMULATE, FUNCTIONS, KEEP, MERGE, RANGES, REDUCE, SCATTER
+from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column, as_dtype, assign, by_level, flat, take
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
@@ -71,6 +71,8 @@ class RangesAggregate(CompiledAggregate):
             bare.fill(SCATTER, nulls="", null_rows="", skip=""),
             bare.fill(SCATTER, nulls="_nulls", null_rows="nulls, ", skip="if nulls[k]: continue"),
             flagged.fill(MERGE),
+            flagged.fill(ACCUMULATE),
+            flagged.fill(RANGES, emit=KEEP, merge="merged", real="_kept"),
             flagged.fill(RANGES, emit=flagged.emit(), merge="merged", real=""),
             bare.fill(RANGES, emit=bare.emit(), merge="combine", real="_real"),
         ])  # fmt: skip
@@ -110,24 +112,31 @@ class RangesAggregate(CompiledAggregate):
         self.kernels.run("merge", len(a[0]), (tuple(map(readable, a)), tuple(map(readable, b))), (partials,))
         return partials
 
+    def accumulate(self, partials: Partials, begins: Array) -> Partials:
+        """Each partial with all before it, from the last one on where ``begins`` is True, as it is of the first.
+
+        One merge a partial.
+        """
+        totals = self.empty(len(begins))
+        self.kernels.run("accumulate", len(begins), (tuple(map(readable, partials)), begins), (totals,))
+        return totals
+
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
         """The results of partials lo[i] … hi[i] - 1 for each i, at least one each, in any order.
 
         At most 2 merges a range and 2 a slice on each level, of which log₂ of the longest range can be in use:
         see :mod:`sash.kernels.ranges.partials`.
         """
-        partials = tuple(map(readable, partials))
-        lo, hi = readable(lo, np.int64), readable(hi, np.int64)
         out, nulls = self._outputs(len(lo))
-        merges = 0
-        for level, which in by_level(lo, hi):
-            if which is None:
-                merges += self._level(partials, lo, hi, level, out, nulls)
-                continue
-            part, null = self._outputs(len(which))
-            merges += self._level(partials, lo[which], hi[which], level, part, null)
-            assign((*out, nulls), which, (*part, null))
+        real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
+        merges = self._ranges(real, partials, lo, hi, out, nulls)
         return RangeTotals(*self._as_results(out, nulls), merges)
+
+    def partials(self, partials: Partials, lo: Array, hi: Array) -> Partials:
+        """The partials that :meth:`totals` makes its results of, by the same merges."""
+        kept = self.empty(len(lo))
+        self._ranges("_kept", partials, lo, hi, kept, np.zeros(len(lo), np.bool_))
+        return kept
 
     def empty(self, size: int) -> Partials:
         """So many identities."""
@@ -166,13 +175,28 @@ class RangesAggregate(CompiledAggregate):
     def _outputs(self, size: int) -> tuple[Partials, Array]:
         return tuple(np.zeros(size, dtype) for dtype in self.result), np.zeros(size, np.bool_)
 
-    def _level(self, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array) -> int:
-        real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
+    def _ranges(self, form: str, partials: Partials, lo: Array, hi: Array, out: Partials, nulls: Array) -> int:
+        """Fill the outputs, one a range, by the kernels of this form; the number of merges."""
+        partials = tuple(map(readable, partials))
+        lo, hi = readable(lo, np.int64), readable(hi, np.int64)
+        merges = 0
+        for level, which in by_level(lo, hi):
+            if which is None:
+                merges += self._level(form, partials, lo, hi, level, out, nulls)
+                continue
+            part, null = take(out, which), nulls[which]
+            merges += self._level(form, partials, lo[which], hi[which], level, part, null)
+            assign((*out, nulls), which, (*part, null))
+        return merges
+
+    def _level(
+        self, form: str, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array
+    ) -> int:
         if level == SHORT:
-            return int(self.kernels.run(f"fold{real}", len(lo), (partials, lo, hi), (out, nulls)))
+            return int(self.kernels.run(f"fold{form}", len(lo), (partials, lo, hi), (out, nulls)))
         lcs, csa = self.empty(1 << level), self.empty(2 << level)
         rows = max(len(lo), len(partials[0]))
-        return int(self.kernels.run(f"totals{real}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
+        return int(self.kernels.run(f"totals{form}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
 
     def _as_results(self, out: Partials, nulls: Array) -> tuple[Any, Array | None]:
         aggregation = self.aggregation

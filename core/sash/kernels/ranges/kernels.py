@@ -12,7 +12,7 @@ Loops run over views, or with unsigned indices: else each access would look whet
 
 from __future__ import annotations
 
-__all__ = ["FUNCTIONS", "MERGE", "RANGES", "REDUCE", "SCATTER"]
+__all__ = ["ACCUMULATE", "FUNCTIONS", "KEEP", "MERGE", "RANGES", "REDUCE", "SCATTER"]
 
 FUNCTIONS = """
 @part
@@ -100,6 +100,20 @@ def merge(A, B, P):
         f = merged({load A[k]}, {load B[k]})
         {store P[k] = f}
 '''
+
+ACCUMULATE = '''
+
+@kernel
+def accumulate(P, begins, S):
+    """Each partial with all before it, back to the last one that begins a run."""
+    f = {load P[0]}
+    for k in range(P[0].shape[0]):
+        f = {load P[k]} if begins[k] else merged(f, {load P[k]})
+        {store S[k] = f}
+'''
+
+KEEP = "{store out[o] = r}"
+"""What ranges emit where their partials are wanted and not their results."""
 
 RANGES = '''
 @part

@@ -18,7 +18,7 @@ Ranges are taken in the order of their first chunks, so three chunks are held at
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +34,7 @@ __all__ = [
     "as_dtype",
     "assign",
     "by_level",
+    "concatenate",
     "flat",
     "take",
 ]
@@ -51,6 +52,11 @@ class RangeTotals(NamedTuple):
     results: Any
     nulls: Array | None
     merges: int
+
+
+def concatenate(parts: Sequence[Partials]) -> Partials:
+    """All partials in one, in order; at least one part."""
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
 def take(partials: Partials, which: Any) -> Partials:

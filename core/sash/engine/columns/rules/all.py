@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Moment, Rows, bounds
+from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Moment, Rows, bounds, evolve
 from sash.engine.columns.rules import (  # noqa: F401  # which register themselves
     count,
     custom,
     session,
     time,
 )
-from sash.engine.columns.rules.base import Grid, Rule, rule_of
+from sash.engine.columns.rules.base import Covering, Grid, Rule, rule_of
 from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
 from sash.query import Query
@@ -33,7 +33,10 @@ class Rules:
         steps = [step for window in windows for step in window.bound_steps]
         floats = any(isinstance(number, float) for number in (*steps, lane.delay))
         self.dtype = np.dtype(np.float64) if floats else dtype
-        self.limit = None if self.dtype.kind == "f" else 2**63 - 1 - 4 * abs(lane.delay) - 4 * _longest(windows)
+        lateness = min(lane.lateness, 2**62)
+        self.lateness = self.dtype.type(lateness)  # where times are whole, its fraction makes no difference
+        longest = 4 * (abs(lane.delay) + _longest(windows)) + int(lateness)
+        self.limit = None if self.dtype.kind == "f" else 2**63 - 1 - longest
         self.column = lane.order
         self.names = lane.names
         self.rules = _rules(lane.names, windows, self.dtype, self.limit)
@@ -72,6 +75,23 @@ class Rules:
     def view(self, table: Table, keys: Keys) -> View:
         """The table, ready for look-ups."""
         return View(table, table.begins(len(keys)), keys.settled)
+
+    def _settled(self, moment: Moment) -> Moment:
+        return evolve(moment, after=self.settle(moment.after)) if self.lateness else moment
+
+    def settle(self, keys: Keys) -> Keys:
+        """The keys, with the time before which nothing comes any more, not even late, in place of the watermark."""
+        if not self.lateness:
+            return keys
+        low, high = bounds(self.dtype)
+        watermark = keys.watermark
+        known = (watermark != low) & (watermark != high)
+        return evolve(keys, watermark=np.where(known, watermark - self.lateness, watermark))
+
+    def covering(self, codes: Array, times: Array, upto: Array, moment: Moment) -> Iterator[Covering]:
+        """The windows around rows, given by their keys and times, that end at or before ``upto``, in some parts."""
+        for rule in self.rules:
+            yield from rule.covering(codes, times, upto, moment)
 
     def edges(self, rows: Rows, moment: Moment) -> dict[int, tuple[Array, ...]]:
         """The edges that rows set, by the window's place."""
@@ -119,7 +139,7 @@ class Rules:
         """Drop the slices that no window needs any more; the table and how many each key lost."""
         if not len(view.table):
             return view.table, np.zeros(1, np.int64)
-        first = view.begins[1:]
+        first, moment = view.begins[1:], self._settled(moment)
         for rule in self.rules:
             first = np.minimum(first, rule.needed(view, moment))
         lost = first - view.begins[:-1]
@@ -140,8 +160,9 @@ class Rules:
 
     def mergeable(self, view: View, moment: Moment) -> Array:
         """Whether a slice can be merged with the one before it: both are closed, and no window to come begins there."""
-        table, keys = view.table, moment.after
-        watermark = keys.watermark[table.code]
+        moment = self._settled(moment)
+        table = view.table
+        watermark = moment.after.watermark[table.code]
         mergeable: Array = (table.last < watermark) & (watermark != moment.high)
         mergeable[view.begins[1:][view.held] - 1] = False  # tuples are still added to the newest
         mergeable[view.begins[:-1][view.held]] = False
@@ -152,7 +173,8 @@ class Rules:
         return mergeable
 
     def final(self, table: Table, keys: Keys, in_order: bool) -> Array:
-        """How many of the oldest slices of each key are final."""
+        """How many of the oldest slices of each key are final: no row comes to lie among them."""
+        keys = self.settle(keys)
         view = self.view(table, keys)
         begins = view.begins[:-1]
         if in_order:

@@ -17,7 +17,7 @@ from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Mome
 from sash.engine.columns.table import View
 from sash.windows import TimeWindow, Window
 
-__all__ = ["Grid", "Periods", "Rule", "SingleRule", "Windows", "first_rows", "least", "numbered", "rule_of"]
+__all__ = ["Covering", "Grid", "Periods", "Rule", "SingleRule", "Windows", "first_rows", "least", "numbered", "rule_of"]
 
 
 class Periods:
@@ -175,6 +175,10 @@ Windows = Mapping[int, tuple[str | None, Any]]
 """Windows and their names, by their places in the lane."""
 
 
+Covering = tuple[Array, Array, Array, Array]
+"""Windows around rows: which row, the window's place, its start and end."""
+
+
 class Rule:
     """The rule of windows of one type. ``limit`` is the largest time whose windows' ends do not overflow."""
 
@@ -234,6 +238,10 @@ class Rule:
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         """The windows that this batch completes; those of a key and a place by end and start."""
+        raise NotImplementedError
+
+    def covering(self, codes: Array, times: Array, upto: Array, moment: Moment) -> Iterator[Covering]:
+        """The windows around rows that end at or before ``upto``; asked where columns correct windows."""
         raise NotImplementedError
 
     def next_ends(self, view: View, watermark: Array) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Moment, bounds
-from sash.engine.columns.rules.base import Periods, Rule, Windows, first_rows, least, numbered, rule_of
+from sash.engine.columns.rules.base import Covering, Periods, Rule, Windows, first_rows, least, numbered, rule_of
 from sash.engine.columns.table import Table, View
 from sash.kernels.row_passes import search
 from sash.windows import TimeWindow
@@ -49,13 +49,9 @@ class TimeRule(Rule):
         if len(view.begins) == 2 and len(self.members) < 8:
             parts = [part for which in range(len(self.members)) for part in self._of_one_key(which, view, moment)]
             return _joined(parts) if parts else None
-        block = max(1, (1 << 21) // len(keys))
-        parts = [
-            part
-            for i in range(0, len(self.places), block)
-            for part in self._complete(np.arange(len(self.places))[i : i + block], keys, view, moment)
-        ]
-        return _joined(parts)
+        return _joined([
+            part for which in self._blocks(len(keys)) for part in self._complete(which, keys, view, moment)
+        ])  # fmt: skip
 
     def _of_one_key(self, which: int, view: View, moment: Moment) -> Iterator[tuple[Array, ...]]:
         """The same for one window of the only key, in Python numbers: NumPy is slow with single ones."""
@@ -89,20 +85,29 @@ class TimeRule(Rule):
 
     def _numbers(self, which: Array, keys: Array, view: View, moment: Moment) -> tuple[Array, Array]:
         """The first new window of each key that can hold a tuple, and the number of windows up to the last such."""
-        table, begins, periods = view.table, view.begins, self.periods.of(which)
+        table, begins = view.table, view.begins
         oldest, newest = table.first[begins[keys]], table.last[begins[keys + 1] - 1]
         before = np.maximum(self._legal(moment.before.watermark[keys]), oldest)
-        first = periods.first_behind(before[:, None])
+        return self._between(which, keys, before, newest, moment.after.watermark[keys], moment)
+
+    def _between(
+        self, which: Array, codes: Array, after: Array, latest: Array, upto: Array, moment: Moment
+    ) -> tuple[Array, Array]:
+        """The first window of a key that ends behind ``after``, and how many there are from it on.
+
+        That is, of those that start at or before ``latest`` and end at or before ``upto``.
+        """
+        periods = self.periods.of(which)
+        first = periods.first_behind(after[:, None])
         for i in which:
             since = moment.marks[self.names[i]].since
             if since is not None:
                 window = self.periods.of(i)
                 at = i - which[0]
-                first[:, at] = np.maximum(first[:, at], window.index(self._legal(since[keys])) + 1)
-        watermark = moment.after.watermark[keys]
-        last = periods.index(newest[:, None])
-        closed = periods.first_behind(self._legal(watermark)[:, None]) - 1
-        last = np.where((watermark == moment.high)[:, None], last, np.minimum(last, closed))
+                first[:, at] = np.maximum(first[:, at], window.index(self._legal(since[codes])) + 1)
+        last = periods.index(latest[:, None])
+        closed = periods.first_behind(self._legal(upto)[:, None]) - 1
+        last = np.where((upto == moment.high)[:, None], last, np.minimum(last, closed))
         return first, np.maximum(last - first + 1, 0)
 
     def _legal(self, times: Array) -> Array:
@@ -110,15 +115,29 @@ class TimeRule(Rule):
 
     def _by_number(self, which: Array, keys: Array, first: Array, counts: Array, view: View) -> tuple[Array, ...]:
         """Each window in turn, empty or not."""
-        at, k = numbered(first.ravel(), counts.ravel())
-        place = which[at % len(which)] if len(which) > 1 else np.full(len(at), which[0])
-        code = keys[at // len(which)]
-        periods = self.periods.of(place if len(self.places) > 1 else 0)
-        start, end = periods.start(k), periods.end(k)
+        at, place, start, end = self._listed(which, first, counts)
+        code = keys[at]
         lo, hi = view.at_time(code, start), view.at_time(code, end)
-        windows = (code, self.places[place], start, end, lo, hi)
+        windows = (code, place, start, end, lo, hi)
         held = hi > lo
         return windows if held.all() else tuple(array[held] for array in windows)
+
+    def _listed(self, which: Array, first: Array, counts: Array) -> Covering:
+        """The windows from ``first`` on, so many: the row of both arrays that they are of, and what they are."""
+        at, k = numbered(first.ravel(), counts.ravel())
+        place = which[at % len(which)] if len(which) > 1 else np.full(len(at), which[0])
+        periods = self.periods.of(place if len(self.places) > 1 else 0)
+        return at // len(which), self.places[place], periods.start(k), periods.end(k)
+
+    def covering(self, codes: Array, times: Array, upto: Array, moment: Moment) -> Iterator[Covering]:
+        for which in self._blocks(len(codes)):
+            yield self._listed(which, *self._between(which, codes, times, times, upto, moment))
+
+    def _blocks(self, rows: int) -> Iterator[Array]:
+        """The windows, so many at a time that a number for each and each row is not too many."""
+        block = max(1, (1 << 21) // max(1, rows))
+        for i in range(0, len(self.places), block):
+            yield np.arange(len(self.places))[i : i + block]
 
     def _by_slice(self, which: int, keys: Array, first: Array, last: Array, view: View) -> tuple[Array, ...]:
         """For each slice, the windows that start with it."""
@@ -154,10 +173,9 @@ class TimeRule(Rule):
         if len(periods) == 1:
             start = periods.of(0).start(periods.of(0).first_behind(legal))
         else:
-            block = max(1, (1 << 21) // len(watermark))
             start = np.full(len(watermark), moment.high)
-            for i in range(0, len(periods), block):
-                part = periods.of(slice(i, i + block))
+            for which in self._blocks(len(watermark)):
+                part = periods.of(which)
                 start = np.minimum(start, part.start(part.first_behind(legal[:, None])).min(axis=1))
         start = np.where(watermark == moment.high, moment.high, start)
         return search(view.table.last, view.begins, np.arange(len(watermark)), start)
