@@ -196,6 +196,17 @@ def queries(
     )
 
 
+def corrected_queries(
+    numbers: st.SearchStrategy[Any] = WHOLE,
+    latenesses: Sequence[Any] = (1, 2, 5, 20),
+    delays: Sequence[Any] = (None, 0, 1, 3),
+) -> st.SearchStrategy[sash.Query]:
+    """Queries whose results batches correct by columns."""
+    some = st.lists(st.sampled_from(COMMUTATIVE), min_size=1, max_size=3, unique_by=repr)
+    computed = some.map(lambda chosen: {f"a{i}": each for i, each in enumerate(chosen)})
+    return queries(st.one_of(time_windows(numbers), cumulatives(numbers)), delays, latenesses, computed)
+
+
 @st.composite
 def arrival_queries(draw: st.DrawFn) -> sash.Query:
     """Without a time."""

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import sash
 from sash.state.snapshot_format import StateError
 from sash.testing import Evaluator
-from strategies import DISORDER, IN_ORDER, advances, arrival_queries, cuts, queries, rows
+from strategies import DISORDER, IN_ORDER, advances, arrival_queries, corrected_queries, cuts, queries, rows
 
 Event = tuple[Any, ...]
 Row = dict[str, Any]
@@ -154,6 +154,12 @@ def play(stream: Stream) -> tuple[dict[Any, list[Row]], int]:
                 note(op.close())
     flush()
     return results, op.metrics["late_dropped"]
+
+
+@settings(deadline=None)
+@given(stream=streams(corrected_queries()))
+def test_late_rows_of_all_keys(stream: Stream) -> None:
+    assert play(stream)[0] == Oracle(stream).play(stream.events)
 
 
 def by_order(query: sash.Query, results: dict[Any, list[Row]]) -> dict[Any, dict[Any, list[Row]]]:

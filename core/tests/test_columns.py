@@ -24,7 +24,6 @@ from sash.state.key_states import KeyState, gather, scatter
 from sash.testing import Evaluator, Failing
 from sash.windows import Window
 from strategies import (
-    COMMUTATIVE,
     DISORDER,
     HALVES,
     HALVES_IN_DISORDER,
@@ -41,6 +40,7 @@ from strategies import (
     advances,
     aggregates,
     changing,
+    corrected_queries,
     count_windows,
     cumulatives,
     cuts,
@@ -286,50 +286,41 @@ class TestAgainstTheEvaluator:
         check(stream)
 
 
-def corrected(
-    numbers: Any = WHOLE, latenesses: Sequence[Any] = (1, 2, 5, 20), delays: Sequence[Any] = (None, 0, 1, 3)
-) -> st.SearchStrategy[sash.Query]:
-    """Queries whose results late rows correct by columns."""
-    some = st.lists(st.sampled_from(COMMUTATIVE), min_size=1, max_size=3, unique_by=repr)
-    computed = some.map(lambda chosen: {f"a{i}": each for i, each in enumerate(chosen)})
-    return queries(st.one_of(time_windows(numbers), cumulatives(numbers)), delays, latenesses, computed)
-
-
 class TestCorrections:
     """Late rows in batches: each result and each revision of it, in order."""
 
     @settings(max_examples=400, deadline=None)
-    @given(streams(corrected(), paces=[DISORDER]))
+    @given(streams(corrected_queries(), paces=[DISORDER]))
     def test_late_rows(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=150, deadline=None)
-    @given(streams(corrected(), paces=[DISORDER]))
+    @given(streams(corrected_queries(), paces=[DISORDER]))
     def test_saved_and_loaded_between_batches(self, stream: Stream) -> None:
         check(stream, reload=True)
 
     @settings(max_examples=100, deadline=None)
-    @given(streams(corrected(HALVES, (1.5, 6), (None, 1.5)), [HALVES_IN_DISORDER]))
+    @given(streams(corrected_queries(HALVES, (1.5, 6), (None, 1.5)), [HALVES_IN_DISORDER]))
     def test_times_that_are_floats(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=100, deadline=None)
-    @given(streams(corrected(TENTHS, (0.3, 1.1), (None, 0.3)), [TENTHS_IN_DISORDER]))
+    @given(streams(corrected_queries(TENTHS, (0.3, 1.1), (None, 0.3)), [TENTHS_IN_DISORDER]))
     def test_times_that_are_not_exact(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=60, deadline=None)
-    @given(streams(corrected(latenesses=(2.5,)), paces=[DISORDER]))
+    @given(streams(corrected_queries(latenesses=(2.5,)), paces=[DISORDER]))
     def test_whole_times_and_a_lateness_that_is_not(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=150, deadline=None)
-    @given(streams(corrected(), paces=[DISORDER], changes=st.one_of(time_windows(), cumulatives())))
+    @given(streams(corrected_queries(), paces=[DISORDER], changes=st.one_of(time_windows(), cumulatives())))
     def test_windows_come_and_go(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=150, deadline=None)
-    @given(streams(corrected(), paces=[DISORDER], most_keys=1), st.randoms(use_true_random=False))
+    @given(streams(corrected_queries(), paces=[DISORDER], most_keys=1), st.randoms(use_true_random=False))
     def test_rows_and_columns_take_turns(self, stream: Stream, random: Any) -> None:
         take_turns(stream, random)
 

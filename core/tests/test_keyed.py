@@ -26,6 +26,7 @@ from strategies import (
     IN_ORDER,
     advances,
     arrival_queries,
+    corrected_queries,
     count_windows,
     cuts,
     lasts,
@@ -149,6 +150,11 @@ class TestAgainstTheEvaluator:
     @settings(max_examples=50)
     @given(streams(queries(latenesses=(2, 5, 20))))
     def test_with_corrections(self, stream: Stream) -> None:
+        check(stream)
+
+    @settings(max_examples=80)
+    @given(streams(corrected_queries(), paces=[DISORDER]))
+    def test_with_corrections_by_columns(self, stream: Stream) -> None:
         check(stream)
 
     @settings(max_examples=50)
@@ -377,8 +383,12 @@ class TestErrors:
             KeyedOperator(QUERY).process_batch({"k": [1], "ts": [1]})
 
     def test_what_runs_row_by_row_is_said(self) -> None:
-        query = QUERY.using(allowed_lateness=5)
+        corrected = QUERY.using(allowed_lateness=5)
+        query = corrected.using(aggregates={"last": sash.Last("x")})
         with pytest.warns(sash.PerformanceWarning, match="each key runs row by row"):
             op = KeyedOperator(query)
-        assert "keys       row by row, each on its own: results can be corrected" in op.explain()
-        assert "keys       all at once, by columns" in KeyedOperator(QUERY).explain()
+        told = op.explain()
+        assert "keys       row by row, each on its own: results can be corrected (allowed_lateness), and Last" in told
+        assert "compiled   no: results can be corrected (allowed_lateness), and Last" in told
+        for by_columns in (QUERY, corrected):
+            assert "keys       all at once, by columns" in KeyedOperator(by_columns).explain()

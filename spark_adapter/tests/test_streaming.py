@@ -82,20 +82,16 @@ def test_late_rows_correct_or_are_counted_and_a_changed_query_goes_on(
         windows={"ten": sash.tumbling("10s")}, aggregates={"sum": sash.Sum("n")}, allowed_lateness="20s"
     )
     stream = stream_of(SCHEMA, [[("a", at(1), 0.0, 1), ("a", at(15), 0.0, 2)]])
-    slow = pytest.warns(sash.PerformanceWarning, match="each key runs row by row")
-    with slow:
-        first = stream.run(over(query))
+    first = stream.run(over(query))
     assert told(first, "window_start", "revision", "sum") == [(0, 0, 1)]
 
     stream.add([("a", at(2), 0.0, 10), ("a", at(42), 0.0, 4), ("a", at(3), 0.0, 100)])  # late, on time, too late
-    with slow:
-        second = stream.run(over(query, order="n"))  # by n: 4, 10, 100
+    second = stream.run(over(query, order="n"))  # by n: 4, 10, 100
     assert told(second, "window_start", "revision", "sum") == [(10, 0, 2)]
     assert stream.metric("late_dropped") == 2
 
     stream.add([("a", at(25), 0.0, 7)])
-    with slow:
-        third = stream.run(over(query))
+    third = stream.run(over(query))
     assert told(third, "window_start", "revision", "sum") == [(20, 0, 7)]
 
     operators = read_state(spark, str(stream.folder / "checkpoint"), query)
@@ -106,14 +102,14 @@ def test_late_rows_correct_or_are_counted_and_a_changed_query_goes_on(
 
     wrong = query.using(aggregates={"sum": sash.Max("n")})
     stream.add([("a", at(100), 0.0, 1)])
-    with slow, pytest.raises(StateError, match="aggregate 'sum' is another one than in the saved state"):
+    with pytest.raises(StateError, match="aggregate 'sum' is another one than in the saved state"):
         over(wrong, checkpoint=str(stream.folder / "checkpoint"))(stream.source)
-    with slow, pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
+    with pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
         stream.run(over(wrong))
-    with slow, pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
+    with pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
         stream.run(lambda df: sash_spark.aggregate(df, query, buckets=3))
     other = query.using(windows={"ten": sash.tumbling("9s")})
-    with slow, pytest.raises(StreamingQueryException, match="window 'ten' is another one than in the saved state"):
+    with pytest.raises(StreamingQueryException, match="window 'ten' is another one than in the saved state"):
         stream.run(over(other))
 
     more = query.using(windows={"ten": sash.tumbling("10s"), "half": sash.tumbling("30s")}, allowed_lateness=None)
@@ -147,8 +143,7 @@ def test_corrections_to_files_of_which_the_last_one_counts(stream_of: Callable[.
     rows = [("ab"[i % 2], at(5 * i - 23 * (i % 3)), 0.0, 2**i) for i in range(16)]
     for begin in range(0, 16, 4):
         stream.add(rows[begin : begin + 4])
-    with pytest.warns(sash.PerformanceWarning, match="each key runs row by row"):
-        results = over(query)(stream.source)
+    results = over(query)(stream.source)
     out = str(tmp_path / "out")
     writer = results.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "c"))
     assert writer.trigger(availableNow=True).start(out).awaitTermination(600)

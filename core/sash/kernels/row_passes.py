@@ -68,7 +68,7 @@ def admit_many(codes: Array, times: Array, watermark: Array, newest: Array, dela
 @one_pass
 def watermarks_before(codes: Array, times: Array, watermark: Array, delay: Any, own: bool) -> Array:
     """The watermark before each row comes; ``watermark``, one a key, is brought up to date."""
-    before = np.empty_like(times)
+    before = np.empty(times.shape[0], times.dtype)
     for i in range(times.shape[0]):
         time, code = times[i], codes[i]
         before[i] = watermark[code]
