@@ -228,6 +228,18 @@ class TestWatermark:
                 assert list(op.dropped) == [1]
             assert op.metrics["late_dropped"] == 1
 
+    @pytest.mark.parametrize("way", ["rows", "batch", "restored"])
+    def test_a_watermark_that_completes_nothing_is_kept(self, way: str) -> None:
+        op = sash.Operator(QUERY.using(windows=sash.tumbling(100, on="ts")))
+        assert op.process(row("a", 5)) + op.advance(50) == []
+        if way == "restored":
+            op = sash.Operator.restore(op.query, op.snapshot())
+        if way == "rows":
+            op.process(row("a", 20))
+        else:
+            op.process_batch({"plug": ["a"], "ts": [20], "load": [1]})
+        assert (list(op.dropped), op.metrics["late_dropped"]) == ([0], 1)
+
     def test_rows_ask_only_the_keys_whose_windows_end(self) -> None:
         """2,000 keys, one of which goes on: a row does not ask them all."""
         op = sash.Operator(QUERY.using(windows=sash.tumbling(1_000_000, on="ts")))

@@ -241,6 +241,9 @@ class RowEngine:
         """The state of all keys. O(state)."""
         query, buffered = self._query, self._planned.decisions.buffered
         states = [lane.dump() for lane in self.lanes]
+        for state in states:
+            if self.advanced is not None and (state.watermark is None or state.watermark < self.advanced):
+                state.watermark = self.advanced  # the key has not caught up, for no window of it completes by then
         return gather(states, len(query.aggregates), query.values, self.lane.names, self.advanced, buffered)
 
     def load(self, saved: LaneState) -> None:
