@@ -18,5 +18,12 @@ def test_every_part_runs(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.glob("*.svg")} == {"local-median.svg", "local-keys.svg"}
     text = page.read_text(encoding="utf-8")
     assert text.startswith("before\n") and text.endswith("after\n")
-    for title in ("`sash.run` by key", "`sash.rolling`", "First results", "`Operator.process`", "Goals"):
+    for title in (
+        "`sash.run` by key",
+        "`sash.rolling`",
+        "First results",
+        "`Operator.process`",
+        "`sash.Operator` in batches",
+        "Goals",
+    ):
         assert title in text

@@ -5,7 +5,9 @@ Queries by key (``sash.run`` of a Polars frame): rows are 10 ms apart, keys in r
 and DuckDB has the rows in a table of its own. Count windows are of 1024 rows, or of the largest power of 2 that is at
 most 0.4 of a key's rows. 10 min by 10 s is left out at 100,000 keys: it has 60 times as many results as rows.
 Arrays: ``sash.rolling`` with its defaults; medians are of an eighth of the rows, as pandas takes a microsecond a row.
-Row by row: ``Operator.process`` of one stream, a fortieth of the rows. All contenders may use all cores.
+Row by row: ``Operator.process`` of one stream, a fortieth of the rows. Streams: ``Operator`` in batches of 20,000 rows
+and row by row: a tenth of the rows, of which a tenth are late and correct results; the first watermark behind a row of
+each of 10,000 keys; and 1,000 windows over a hundredth of the rows. All contenders may use all cores.
 
 A round calls a contender once untimed, and then for a tenth of a second at least, with the garbage collector off. First
 results are CPU seconds of new processes with an empty cache, imports included, and those of further queries in the same
@@ -27,6 +29,7 @@ from sash_experiments.benchmarks.local import child_runs
 from sash_experiments.benchmarks.local import contenders as who
 from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, TUMBLING, KeyedQuery
 from sash_experiments.benchmarks.local.row_by_row import row_contender, row_queries
+from sash_experiments.benchmarks.local.streams import stream_cases
 from sash_experiments.benchmarks.local.tables import MANY_KEYS, PACKAGES, ROWS, SIZES, plots, tables
 from sash_experiments.children import in_child
 
@@ -147,6 +150,7 @@ WORKLOADS: dict[str, Callable[[int], Iterator[Case]]] = {
     "arrays": array_cases,
     "cold": cold_cases,
     "rows": row_cases,
+    "streams": lambda rows: stream_cases(rows, 1_000 if rows >= MANY_FIRST_ROWS else 20),
 }
 
 

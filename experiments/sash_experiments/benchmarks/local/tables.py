@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from sash_experiments.benchmarks.local.streams import CORRECTED, ROW_BY_ROW
 from sash_experiments.svg_plot import plot
 from sash_experiments.tables import medians, number_or_power, table
 
@@ -14,7 +15,7 @@ ROWS = 4_000_000
 MANY_KEYS = 100_000
 SIZES = (2**6, 2**10, 2**14)
 PACKAGES = ("sash", "numpy", "numba", "bottleneck", "duckdb", "numbagg", "pandas", "polars")
-PEERS = ("polars", "polars, truncate", "duckdb", "pandas", "bottleneck", "numbagg")
+PEERS = ("polars", "polars, truncate", "duckdb", "pandas", "bottleneck", "numbagg", ROW_BY_ROW)
 
 Case = tuple[str, str, str, str]
 """Workload, window, aggregates and keys."""
@@ -56,6 +57,7 @@ FACTORS = [
     ),
     *(Factor("arrays", str(n), "median", "", "bottleneck", 1.0) for n in SIZES),
     *(Factor("arrays", str(2**10), label, "", "bottleneck", 1.0) for label in ("mean", "sum")),
+    Factor("streams", CORRECTED, "max + mean", "100", ROW_BY_ROW, 10.0),
 ]
 FIRST, FURTHER = 2.5, 1.0
 COLD = {
@@ -65,7 +67,7 @@ COLD = {
     "first query of 1,000,000 rows: count": 5.0,
 }
 """CPU seconds, at most; those of further queries are FURTHER."""
-ROW_BY_ROW = {("last 1024 rows", "max"): 2.5, ("600 s by 1 s", "max"): 5.0}
+MOST_US = {("last 1024 rows", "max"): 2.5, ("600 s by 1 s", "max"): 5.0}
 """Microseconds a row, at most."""
 
 
@@ -126,6 +128,8 @@ def tables(rows: list[dict[str, str]], facts: Mapping[str, Any]) -> Iterator[str
         if workload == "rows"
     ]
     yield from table("`Operator.process`: µs a row", ["aggregates", "window", "by the clock", "of CPU"], lines, 2)
+    title = "`sash.Operator` in batches and row by row: ns a row, or a key, by the clock (and of CPU)"
+    yield from results.speeds("streams", title, ["aggregates", "case", "keys"])
     heads = ["goal", "asked", "by the clock", "by CPU", "reached"]
     yield from table(f"Goals, set for {ROWS:,} rows", heads, _goals(results))
 
@@ -163,7 +167,7 @@ def _row_goals(results: Results) -> Iterator[Goal]:
         for case, line in results.wall.items()
         if case[0] == "rows"
     }
-    for key, asked in ROW_BY_ROW.items():
+    for key, asked in MOST_US.items():
         if key in found:
             wall, cpu = found[key]
             text = f"row by row, {key[1]}, {key[0]}: µs a row"
