@@ -358,6 +358,16 @@ class TestKeys:
             assert (found["k"], found["n"]) == (["b"], [12])
             assert op.forget_silent(0) == 0
 
+    def test_corrections_go_on_when_other_keys_are_forgotten(self) -> None:
+        query = QUERY.using(windows=sash.tumbling(10, on="ts"), aggregates={"n": sash.Count()}, allowed_lateness=30)
+        op = KeyedOperator(query, own_watermark="key")
+        found = op.process_batch({"k": ["a", "b", "b", "b", "b"], "ts": [1, 1, 25, 2, 3], "x": [1] * 5})
+        assert (found["k"], found["n"], found["revision"]) == (["b"] * 3, [1, 2, 3], [0, 1, 2])
+        assert op.forget_silent(20) == 1
+        found = op.process_batch({"k": ["b"], "ts": [4], "x": [1]})
+        assert (found["k"], found["n"], found["revision"]) == (["b"], [4], [3])
+        assert op.metrics["late_corrected"] == 3
+
     def test_silence_needs_a_time(self) -> None:
         op = KeyedOperator(sash.Query(key="k", windows=sash.sliding(3), aggregates={"n": sash.Count()}))
         with pytest.raises(ValueError, match="name time="):

@@ -13,7 +13,7 @@ import sash
 from sash.runtime.operator import KeyedOperator
 from sash.state import blocks as state_blocks
 from sash.state.snapshot_format import StateError
-from strategies import queries
+from strategies import DISORDER, corrected_queries, queries
 from test_keyed import Player, Stream, expected, streams
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
@@ -50,6 +50,16 @@ def reloaded(op: KeyedOperator, blocks: dict[Any, bytes], own: Any = False) -> t
 @settings(max_examples=60)
 @given(streams(queries(latenesses=(None, None, 5))))
 def test_results_are_those_of_the_evaluator(stream: Stream) -> None:
+    check_parts(stream)
+
+
+@settings(max_examples=100)
+@given(streams(corrected_queries(), paces=[DISORDER]))
+def test_results_that_late_rows_correct(stream: Stream) -> None:
+    check_parts(stream)
+
+
+def check_parts(stream: Stream) -> None:
     player = Parts(stream)
     for begin, end in zip([0, *stream.cuts], [*stream.cuts, len(stream.events)], strict=True):
         player.play(stream.events[begin:end])

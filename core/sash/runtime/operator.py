@@ -155,7 +155,7 @@ class Operator(Snapshots):
         """Take a batch: a table of any kind that :func:`sash.run` knows; its results are of the same kind.
 
         The results are the same as row by row, however the stream is cut into batches, key by key. Runs on compiled
-        kernels, except where results can be corrected or a window observes each tuple. ``nan`` as for :func:`sash.run`.
+        kernels, except where :meth:`explain` says why not. ``nan`` as for :func:`sash.run`.
         """
         self._refuse_closed()
         columns = [*self._key_columns, *self.query.orders, *self._value_columns]
