@@ -202,6 +202,7 @@ SEVERAL = {
     "session": sash.session(4, on="t"),
 }
 FREE = {name: SEVERAL[name] for name in ("second", "sliding", "session")}
+TIMED = {name: SEVERAL[name] for name in ("second", "sliding")}
 IN_ORDER, DISORDER, LATE = Pace(), Pace(late=0.3, behind=9), Pace(late=0.2, behind=40)
 
 
@@ -234,6 +235,8 @@ STREAMS = {
     "in disorder, some too late": Stream(SEVERAL, LATE, ORDERED, delay=9),
     "corrected": Stream(SEVERAL, LATE, SUMS, delay=5, lateness=40),
     "corrected, tuples kept": Stream(SEVERAL, LATE, ORDERED, delay=5, lateness=40, size=1500),
+    "corrected by columns": Stream(TIMED, LATE, SUMS, delay=5, lateness=40),
+    "corrected by columns, few watermarks": Stream(TIMED, LATE, SUMS, lateness=60, own=False, every=700),
     "all open at the end": Stream(FREE, DISORDER, SUMS, own=False),
     "all open at the end, with lateness": Stream(FREE, DISORDER, SUMS, lateness=50, own=False),
     "all open at the end, tuples kept": Stream(FREE, DISORDER, ORDERED, lateness=50, own=False),
