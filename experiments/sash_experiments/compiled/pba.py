@@ -1,0 +1,77 @@
+"""PBA: SBA whose ``lcs`` is computed by a second thread, of chunks of the size at which nothing waits for it.
+
+    main thread     … csa of chunk 0 | csa of chunk 1, windows       | csa of chunk 2, windows …
+    second thread                    | lcs of chunk 0, right to left | lcs of chunk 1 …
+                                  boundary                        boundary
+
+Both threads run compiled code without the GIL. They share two counters: the chunks that the main thread has closed, and
+those whose ``lcs`` the second has completed. Each is written by one thread, with release, and read by the other, with
+acquire, and has a cache line of its own. Whoever waits looks at the counter some thousand times, then lets others run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sash import optimal_chunk
+from sash_experiments.compiled.atomics import load_acquire, pause, store_release
+from sash_experiments.compiled.jit import loop, step
+from sash_experiments.compiled.operations import Operations
+from sash_experiments.compiled.sba import CHUNKS, CLOSED, FIRST, B, J, chunk_query, chunk_steps, chunks
+from sash_experiments.compiled.steps import State, Steps
+
+__all__ = ["WAITS", "pba"]
+
+PUBLISHED, DONE, STOPPED, WAITS = 0, 16, 32, 48  # places in ``shared``, two cache lines apart
+
+
+def pba(operations: Operations) -> Steps:
+    """Insert 1 merge, query ≤ 2; the b - 2 merges of a chunk are the second thread's."""
+    absorb = operations.absorb
+
+    @step
+    def complete(state: Any) -> None:
+        at, shared = state[0], state[3]
+        if at[J] == 1 and load_acquire(shared, DONE) <= at[FIRST]:
+            looks = 0
+            while load_acquire(shared, DONE) <= at[FIRST]:
+                pause(looks)
+                looks += 1
+            shared[WAITS] += 1
+
+    @step
+    def close(state: Any) -> None:
+        store_release(state[3], PUBLISHED, state[0][CLOSED])
+
+    @loop
+    def second(state: Any) -> None:
+        at, rows, _, shared = state
+        size, room = at[B], at[CHUNKS]
+        done, looks = shared[DONE], 0
+        while True:
+            stopped: int = load_acquire(shared, STOPPED)
+            if load_acquire(shared, PUBLISHED) > done:
+                base = done % room * size
+                for position in range(base + size - 2, base, -1):
+                    absorb(rows, position, rows, position + 1)
+                done += 1
+                store_release(shared, DONE, done)
+                looks = 0
+            elif stopped:
+                return
+            else:
+                pause(looks)
+                looks += 1
+
+    @loop
+    def stop(state: Any, stopped: int) -> None:
+        store_release(state[3], STOPPED, stopped)
+
+    def arrays(size: int, chunk: int | None = None) -> State:
+        state = chunks(operations, size, optimal_chunk(size) if chunk is None else chunk)
+        return *state, np.zeros(64, np.int64)
+
+    insert, evict = chunk_steps(operations, close)
+    return Steps(arrays, insert, evict, chunk_query(operations, complete), second, stop)

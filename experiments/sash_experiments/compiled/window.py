@@ -1,0 +1,143 @@
+"""A compiled contender: an algorithm over a window, with its second thread where it has one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import sash
+from sash import Aggregation
+from sash_experiments.compiled.aba import aba
+from sash_experiments.compiled.daba import daba
+from sash_experiments.compiled.daba_lite import daba_lite
+from sash_experiments.compiled.flatfat import flatfat
+from sash_experiments.compiled.loops import ANSWERS, PROGRESS, by_slice, by_value
+from sash_experiments.compiled.operations import Array, Operations, operations
+from sash_experiments.compiled.pba import WAITS, pba
+from sash_experiments.compiled.recalc import recalc
+from sash_experiments.compiled.sba import sba
+from sash_experiments.compiled.slick_deque import slick_deque
+from sash_experiments.compiled.slick_moments import slick_moments
+from sash_experiments.compiled.slide_side import slide_side
+from sash_experiments.compiled.steps import Steps
+from sash_experiments.compiled.two_stacks import two_stacks
+from sash_experiments.compiled.two_stacks_lite import two_stacks_lite
+
+__all__ = ["ALGORITHMS", "Window"]
+
+ALGORITHMS: dict[str, Callable[[Operations], Steps]] = {
+    "Recalc": recalc,
+    "TwoStacks": two_stacks,
+    "TwoStacksLite": two_stacks_lite,
+    "ABA": aba,
+    "DABA": daba,
+    "DABALite": daba_lite,
+    "FlatFAT": flatfat,
+    "SlickDeque": slick_deque,
+    "SlideSide": slide_side,
+    "SBA": sba,
+    "PBA": pba,
+}
+INVERTING = {"SlickDeque", "SlideSide"}
+UNTIMED = np.empty(0, np.int64)
+
+
+@cache
+def _built(name: str, aggregation: Aggregation, kind: str) -> tuple[Operations, Steps, Any]:
+    """The operations, the steps and the loop of windows over ``kind``: values, their slices, or ready partials."""
+    found = operations(aggregation, invertible=name in INVERTING and aggregation.invertible)
+    moments = name == "SlickDeque" and type(aggregation) is sash.MomentSketch
+    ready = found._replace(lift=found.copy)
+    steps = (slick_moments if moments else ALGORITHMS[name])(found if kind == "values" else ready)
+    if kind == "slices":
+        return found, steps, by_slice(found, steps)
+    found = found if kind == "values" else ready
+    return found, steps, by_value(found, steps)
+
+
+class Window:
+    """Windows W[range, slide] by the algorithm of this name; TypeError if it cannot merge the aggregation.
+
+    ``answers`` is how many of the newest answers are kept, a power of two. With ``partials`` it takes rows of partials
+    instead of values, at slide 1.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        aggregation: Aggregation,
+        range: int,
+        slide: int = 1,
+        *,
+        chunk: int | None = None,
+        partials: bool = False,
+        answers: int = 1,
+    ) -> None:
+        kind = "partials" if partials else "values" if slide == 1 else "slices"
+        self.operations, self._steps, self._loop = _built(name, aggregation, kind)
+        self.range, self.slide = range, slide
+        size = range // slide
+        self.state = self._steps.arrays(size) if chunk is None else self._steps.arrays(size, chunk)
+        self._answers = self.operations.rows(answers)
+        self._progress = np.zeros(PROGRESS, np.int64)
+        self._open = self.operations.rows(2)
+        if self._steps.second is not None:  # compile it now: the main thread waits for it
+            self._stop(1)
+            self._steps.second(self.state)
+
+    @property
+    def waits(self) -> int:
+        """How often PBA's main thread has waited for ``lcs``."""
+        return int(self.state[3][WAITS]) if self._steps.second is not None else 0
+
+    def source(self, values: Sequence[Any]) -> Array:
+        """Values as the loops take them."""
+        return self.operations.source(values)
+
+    def fill(self, source: Array) -> None:
+        """Fill the window."""
+        with self._second_thread():
+            if self.slide == 1:
+                self._loop(self.state, self._progress, source, self.range, 0, self._answers, UNTIMED)
+            else:
+                self._by_slices(source, self.range)
+
+    def run(self, source: Array, count: int, taken: Array = UNTIMED) -> None:
+        """Take ``count`` values, on from where the source was left and again from its start after its end."""
+        with self._second_thread():
+            if self.slide == 1:
+                self._loop(self.state, self._progress, source, 0, count, self._answers, taken)
+            else:
+                self._by_slices(source, count)
+
+    def _by_slices(self, source: Array, count: int) -> None:
+        size, rest = divmod(self.range, self.slide)
+        sizes = (size, self.slide, rest, count)
+        self._loop(self.state, self._progress, source, *sizes, self._answers, self._open)
+
+    def results(self) -> list[Any]:
+        """The newest results, oldest first."""
+        made, room = int(self._progress[ANSWERS]), len(self._answers)
+        return [self.operations.result(self._answers[i % room]) for i in range(max(made - room, 0), made)]
+
+    @contextmanager
+    def _second_thread(self) -> Iterator[None]:
+        if self._steps.second is None:
+            yield
+            return
+        self._stop(0)
+        thread = threading.Thread(target=self._steps.second, args=(self.state,), name="lcs")
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stop(1)
+            thread.join()
+
+    def _stop(self, stopped: int) -> None:
+        self._steps.stop(self.state, stopped)
