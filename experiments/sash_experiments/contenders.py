@@ -14,7 +14,7 @@ from sash.aggregators import FIFO, PBA, SBA, FiBA
 from sash_experiments.benchmark import Case, Contender, check
 from sash_experiments.timing import Slide
 
-__all__ = ["ALGORITHMS", "RECALC_MOST", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
+__all__ = ["ALGORITHMS", "RECALC_MOST", "fifo", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
 
 
 def fifo(algorithm: type[Any], aggregation: Aggregation, values: list[Any]) -> Slide:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sash_experiments.benchmarks.flink.tables import Results as FlinkResults
-from sash_experiments.raw import read_rows, results_folder
+from sash_experiments.raw import PYTHON, read_rows, results_folder
 from sash_experiments.svg_plot import plot
 from sash_experiments.tables import insert, medians
 
@@ -160,7 +160,8 @@ def figures() -> Iterator[tuple[str, str]]:
     found = curves(medians(raw("slicing"), "value", "figure", "setting", "x", "contender"), "8", "in order")
     if found:
         yield "slicing.svg", plot("Many windows over one stream", "concurrent windows", "rows a second", found)
-    found = curves(medians(raw("pba-fig4.small"), "value", "panel", "x", "series"), "uniform")
+    rows = [row for row in raw("pba-fig4.small") if row.get("rung", PYTHON) == PYTHON]
+    found = curves(medians(rows, "value", "panel", "x", "series"), "uniform")
     if found:
         yield "pba-fig4.svg", plot("PBA's figure 4: maximum at slide 1", "window size", "values a second", found)
 

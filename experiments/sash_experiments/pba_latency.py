@@ -1,7 +1,8 @@
 """The latency experiments of the PBA paper: tables 2 and 3, and the spikes of figure 7.
 
-A slide is timed twice: by the main thread's own time on the processor, and by the clock on the wall, which also counts
-waiting for the other thread, for Python's lock and for other programs.
+In Python a slide is timed twice: by the main thread's own time on the processor, and by the clock on the wall, which
+also counts waiting for the other thread, for Python's lock and for other programs. Compiled, it is timed by the
+processor's counter of cycles, which counts what the clock does.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 import sash
+from sash_experiments.compiled import rung
+from sash_experiments.compiled.window import Window
 from sash_experiments.contenders import over_slices, over_values, slices_of, uniform_values
 from sash_experiments.experiment import Experiment
 from sash_experiments.raw import Measured
+from sash_experiments.slick_moments import over_moments
 from sash_experiments.timing import latencies, spikes, summary
 
 __all__ = ["BY_CLOCK", "EXPERIMENTS"]
 
 TIMED = ("TwoStacks", "SlickDeque", "DABA", "SBA", "PBA")
+Compiled = dict[str, int]
+"""Rounds, slides and slides to warm up of the compiled rung."""
 BY_CLOCK = ", by the clock"
 """What latencies are called that are not of the main thread's own time."""
-GAP = "Row by row, Python runs one thread at a time: by the clock, PBA's second thread is in the way of the first."
+GAP = "In Python one thread runs at a time, so by the clock PBA's second thread is in the way there. Not so compiled."
 
 
 def _latency_of(
@@ -36,26 +44,42 @@ def _latency_of(
                 yield Measured(f"{panel}{suffix}: slowest slides in time", str(x), name, number, "ns", value)
 
 
-def latency_max(rounds: int, exponents: list[int], slides: int, warm: int, budget: float) -> Iterator[Measured]:
+def _compiled(
+    panel: str, number: int, windows: Iterator[tuple[str, Window]], source: Any, sizes: Compiled
+) -> Iterator[Measured]:
+    yield from rung.latencies_of(f"{panel}{BY_CLOCK}", number, windows, source, sizes["slides"], sizes["warm"])
+
+
+def latency_max(
+    rounds: int, exponents: list[int], slides: int, warm: int, budget: float, compiled: Compiled
+) -> Iterator[Measured]:
     """Latency of Max over windows of counts at slide 1."""
     values = uniform_values(2 ** max(exponents))
+    source = np.array(values)
     for exponent in exponents:
+        for number in range(compiled["rounds"]):
+            windows = rung.over(TIMED, sash.Max(), 2**exponent, source)
+            yield from _compiled(f"2^{exponent}", number, windows, source, compiled)
         for number in range(rounds):
             made = over_values(TIMED, sash.Max(), 2**exponent, values[: 2**exponent])
             yield from _latency_of(made, values, f"2^{exponent}", number, slides, warm, budget)
 
 
 def latency_sketch(
-    rounds: int, hours: list[float], a_slice: int, slides: int, warm: int, budget: float
+    rounds: int, hours: list[float], a_slice: int, slides: int, warm: int, budget: float, compiled: Compiled
 ) -> Iterator[Measured]:
     """Latency of a moment sketch over windows on time with slides of a second: merging slices at a window's end."""
     sketch = sash.MomentSketch(k=10)
     few = slices_of(sketch, uniform_values(64 * a_slice), a_slice)
+    source = rung.rows_of(sketch, few)
     for each in hours:
         count = int(each * 3600)
         slices = [few[i % len(few)] for i in range(count)]
+        for number in range(compiled["rounds"]):
+            windows = rung.over(TIMED, sketch, count, source, partials=True)
+            yield from _compiled(f"{each:g} h", number, windows, source, compiled)
         for number in range(rounds):
-            made = over_slices(TIMED, sketch, slices)
+            made = (*over_slices(TIMED, sketch, slices), over_moments(slices))
             yield from _latency_of(made, few, f"{each:g} h", number, slides, warm, budget)
 
 
@@ -90,8 +114,10 @@ TABLE_3 = _published(
         "PBA, 2 h": (135, 12971, 171.75, 64.59, 145, 150, 191),
     }
 )
-_LATENCY_SMALL = {"rounds": 3, "slides": 60_000, "warm": 1000, "budget": 20}
-_LATENCY_PAPER = {"rounds": 1, "slides": 1_000_000, "warm": 30_000, "budget": 3600}
+_COMPILED = {"compiled": {"rounds": 9, "slides": 1_000_000, "warm": 30_000}}
+_COMPILED_SMOKE = {"compiled": {"rounds": 1, "slides": 500, "warm": 10}}
+_LATENCY_SMALL = {"rounds": 3, "slides": 60_000, "warm": 1000, "budget": 20, **_COMPILED}
+_LATENCY_PAPER = {"rounds": 1, "slides": 1_000_000, "warm": 30_000, "budget": 3600, **_COMPILED}
 _SKETCH = "A moment sketch (k = 10) over windows on time, slide 1 s of about 100 values, ranges 1 and 2 h"
 _MAX = "Max over windows of 2^13 and 2^14 values at slide 1, uniform values"
 
@@ -102,7 +128,7 @@ EXPERIMENTS = [
         f"{_MAX}; nanoseconds of each slide, of the main thread's own time "
         "and by the clock: seven summaries, and the slowest slides in time.",
         {
-            "smoke": {"rounds": 1, "exponents": [5, 6], "slides": 300, "warm": 10, "budget": 1},
+            "smoke": {"rounds": 1, "exponents": [5, 6], "slides": 300, "warm": 10, "budget": 1, **_COMPILED_SMOKE},
             "small": {"exponents": [13, 14], **_LATENCY_SMALL},
             "paper": {"exponents": [13, 14], **_LATENCY_PAPER},
         },
@@ -118,10 +144,18 @@ EXPERIMENTS = [
         "pba-tab3",
         "Latency of a moment sketch, and Figure 7 (right): its spikes",
         f"{_SKETCH}; nanoseconds of each slide, of the main thread's own time "
-        "and by the clock: seven summaries, and the slowest slides in time. SlickDeque takes no "
-        "aggregation that is neither selective nor invertible, so it is not in ours.",
+        "and by the clock: seven summaries, and the slowest slides in time. SlickDeque takes "
+        "the sketch by components, as in the paper: the extremes are selective, the sums invertible.",
         {
-            "smoke": {"rounds": 1, "hours": [0.01, 0.02], "a_slice": 5, "slides": 100, "warm": 10, "budget": 1},
+            "smoke": {
+                "rounds": 1,
+                "hours": [0.01, 0.02],
+                "a_slice": 5,
+                "slides": 100,
+                "warm": 10,
+                "budget": 1,
+                **_COMPILED_SMOKE,
+            },
             "small": {"hours": [1, 2], "a_slice": 100, **(_LATENCY_SMALL | {"slides": 20_000})},
             "paper": {"hours": [1, 2], "a_slice": 100, **_LATENCY_PAPER},
         },

@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["FIELDS", "Measured", "Results", "load", "read_rows", "results_folder", "saving"]
+__all__ = ["COMPILED", "FIELDS", "PYTHON", "Measured", "Results", "load", "read_rows", "results_folder", "saving"]
+
+
+PYTHON, COMPILED = "python", "compiled"
+"""The rungs of the ladder of implementations: row by row in Python, and in one loop of machine code."""
 
 
 class Measured(NamedTuple):
@@ -23,6 +27,7 @@ class Measured(NamedTuple):
     round: int
     unit: str
     value: float
+    rung: str = PYTHON
 
 
 FIELDS = Measured._fields
@@ -50,6 +55,15 @@ class Results:
             if panel == name:
                 found[series][x] = value
         return dict(found)
+
+    def on(self, rung: str) -> Results:
+        """The numbers of a rung."""
+        return Results(tuple(row for row in self.rows if row.rung == rung), self.facts)
+
+    @property
+    def rungs(self) -> list[str]:
+        """The rungs that were measured, in order."""
+        return list(dict.fromkeys(row.rung for row in self.rows))
 
     @property
     def load(self) -> float | None:
@@ -123,4 +137,5 @@ def load(path: Path) -> Results | None:
 
 def measured(row: Mapping[str, str]) -> Measured:
     """A row of an experiment's raw results."""
-    return Measured(row["panel"], row["x"], row["series"], int(row["round"]), row["unit"], float(row["value"]))
+    rung = row.get("rung", PYTHON)  # results of before there were rungs
+    return Measured(row["panel"], row["x"], row["series"], int(row["round"]), row["unit"], float(row["value"]), rung)

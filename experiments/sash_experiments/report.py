@@ -15,7 +15,7 @@ from sash_experiments.breakeven import NEVER
 from sash_experiments.experiment import PAPERS, Experiment
 from sash_experiments.machine import facts
 from sash_experiments.markup import number, pairs, table, text
-from sash_experiments.raw import Results
+from sash_experiments.raw import COMPILED, Results
 from sash_experiments.registry import EXPERIMENTS, stored
 from sash_experiments.verdicts import CANNOT, FAILS, HOLDS, NOT_RUN, Judged, judged
 
@@ -133,12 +133,23 @@ def _command(experiment: Experiment) -> str:
 
 
 def _tables(results: Results, opened: bool) -> Iterator[str]:
-    for panel, unit in results.panels.items():
-        series = results.panel(panel)
+    for rung, panel, unit in _parts(results):
+        series = results.on(rung).panel(panel)
         places = list(dict.fromkeys(x for line in series.values() for x in line))
         if len(places) <= WIDEST:
             rows = [[x, *(_measured(line.get(x), unit) for line in series.values())] for x in places]
-            yield table(f"Numbers: {panel}, {unit} (medians)", ["", *series], rows, opened)
+            yield table(f"Numbers: {_title(panel, rung)}, {unit} (medians)", ["", *series], rows, opened)
+
+
+def _parts(results: Results) -> Iterator[tuple[str, str, str]]:
+    """(rung, panel, unit) of all panels, those of compiled contenders first."""
+    for rung in sorted(results.rungs):
+        for panel, unit in results.on(rung).panels.items():
+            yield rung, panel, unit
+
+
+def _title(panel: str, rung: str) -> str:
+    return f"{panel}, compiled" if rung == COMPILED else panel
 
 
 def _measured(value: float | None, unit: str) -> str:
@@ -155,11 +166,13 @@ def _published(experiment: Experiment) -> str:
 
 def _plot(experiment: Experiment, results: Results) -> dict[str, Any]:
     """What the page's script draws."""
-    panels = [_panel(experiment, results, name, unit) for name, unit in results.panels.items()]
+    panels = [
+        _panel(experiment, results.on(rung), name, _title(name, rung), unit) for rung, name, unit in _parts(results)
+    ]
     return {"x": experiment.x, "panels": panels}
 
 
-def _panel(experiment: Experiment, results: Results, name: str, unit: str) -> dict[str, Any]:
+def _panel(experiment: Experiment, results: Results, name: str, title: str, unit: str) -> dict[str, Any]:
     series = results.panel(name)
     places = list(dict.fromkeys(x for line in series.values() for x in line))
     numeric = all(map(_is_number, places))
@@ -170,7 +183,7 @@ def _panel(experiment: Experiment, results: Results, name: str, unit: str) -> di
         for label, line in series.items()
     }
     return {
-        "name": name,
+        "name": title,
         "unit": unit,
         "x": "slides" if in_time else experiment.x,
         "labels": None if numeric else places,

@@ -13,7 +13,7 @@ from sash_experiments.compiled.jit import loop
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import Steps
 
-__all__ = ["PROGRESS", "by_slice", "by_value"]
+__all__ = ["ANSWERS", "PLACE", "PROGRESS", "by_slice", "by_value"]
 
 PLACE, ANSWERS, SLICES, FILLED = 0, 1, 2, 3  # places in ``progress``
 PROGRESS = 4  # its length

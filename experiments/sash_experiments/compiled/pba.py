@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from sash import optimal_chunk
 from sash_experiments.compiled.atomics import load_acquire, pause, store_release
 from sash_experiments.compiled.jit import loop, step
 from sash_experiments.compiled.operations import Operations
@@ -69,9 +68,8 @@ def pba(operations: Operations) -> Steps:
     def stop(state: Any, stopped: int) -> None:
         store_release(state[3], STOPPED, stopped)
 
-    def arrays(size: int, chunk: int | None = None) -> State:
-        state = chunks(operations, size, optimal_chunk(size) if chunk is None else chunk)
-        return *state, np.zeros(64, np.int64)
+    def arrays(size: int, chunk: int) -> State:
+        return *chunks(operations, size, chunk), np.zeros(64, np.int64)
 
     insert, evict = chunk_steps(operations, close)
     return Steps(arrays, insert, evict, chunk_query(operations, complete), second, stop)

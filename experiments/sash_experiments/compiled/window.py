@@ -16,7 +16,7 @@ from sash_experiments.compiled.aba import aba
 from sash_experiments.compiled.daba import daba
 from sash_experiments.compiled.daba_lite import daba_lite
 from sash_experiments.compiled.flatfat import flatfat
-from sash_experiments.compiled.loops import ANSWERS, PROGRESS, by_slice, by_value
+from sash_experiments.compiled.loops import ANSWERS, PLACE, PROGRESS, by_slice, by_value
 from sash_experiments.compiled.operations import Array, Operations, operations
 from sash_experiments.compiled.pba import WAITS, pba
 from sash_experiments.compiled.recalc import recalc
@@ -28,7 +28,7 @@ from sash_experiments.compiled.steps import Steps
 from sash_experiments.compiled.two_stacks import two_stacks
 from sash_experiments.compiled.two_stacks_lite import two_stacks_lite
 
-__all__ = ["ALGORITHMS", "Window"]
+__all__ = ["ALGORITHMS", "Window", "is_admitted"]
 
 ALGORITHMS: dict[str, Callable[[Operations], Steps]] = {
     "Recalc": recalc,
@@ -45,6 +45,15 @@ ALGORITHMS: dict[str, Callable[[Operations], Steps]] = {
 }
 INVERTING = {"SlickDeque", "SlideSide"}
 UNTIMED = np.empty(0, np.int64)
+
+
+def is_admitted(name: str, aggregation: Aggregation) -> bool:
+    """Whether an algorithm of this name can merge the aggregation."""
+    try:
+        _built(name, aggregation, "values")
+    except TypeError:  # it needs an inverse or a selective combine, and says so
+        return False
+    return True
 
 
 @cache
@@ -80,7 +89,10 @@ class Window:
     ) -> None:
         kind = "partials" if partials else "values" if slide == 1 else "slices"
         self.operations, self._steps, self._loop = _built(name, aggregation, kind)
+        self._aggregation, self._partials = aggregation, partials
         self.range, self.slide = range, slide
+        if name == "PBA" and chunk is None:
+            chunk = sash.optimal_chunk(range, slide)
         size = range // slide
         self.state = self._steps.arrays(size) if chunk is None else self._steps.arrays(size, chunk)
         self._answers = self.operations.rows(answers)
@@ -124,6 +136,13 @@ class Window:
         """The newest results, oldest first."""
         made, room = int(self._progress[ANSWERS]), len(self._answers)
         return [self.operations.result(self._answers[i % room]) for i in range(max(made - room, 0), made)]
+
+    def recalculated(self, source: Array) -> Any:
+        """What the newest answer should be. The last value taken has to have completed a window."""
+        window = Window("Recalc", self._aggregation, self.range, partials=self._partials)
+        window._progress[PLACE] = (self._progress[PLACE] - self.range) % len(source)
+        window.fill(source)
+        return window.results()[0]
 
     @contextmanager
     def _second_thread(self) -> Iterator[None]:
