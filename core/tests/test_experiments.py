@@ -23,7 +23,7 @@ from sash_experiments.claims.counted import CLAIMS as COUNTED
 from sash_experiments.dashboard import buckets_of, query_of
 from sash_experiments.experiment import PAPERS, SCALES
 from sash_experiments.generators import debs12_lines, football
-from sash_experiments.raw import FIELDS, Measured, Results
+from sash_experiments.raw import COMPILED, FIELDS, PYTHON, Measured, Results, saving
 from sash_experiments.registry import EXPERIMENTS, run, stored
 from sash_experiments.timing import spikes, summary
 from sash_experiments.verdicts import judged
@@ -32,6 +32,8 @@ ISSUED = """pba-fig4 pba-fig5 pba-fig6 pba-tab2 pba-tab3 pba-fig7 pba-fig8 daba-
 slicing-fig8 slicing-fig9 slicing-fig10 slicing-fig11 slicing-fig12 slicing-fig13 slicing-fig14 slicing-fig15
 slicing-fig16 slicing-fig17 ra-tab3 ra-fig6 ra-fig7 ra-fig8 ra-fig9 ra-fig10 ra-fig11 mta-exp1 mta-exp2 mta-exp3
 mta-exp4""".split()
+BOTH_RUNGS = {"pba-fig4", "pba-fig5", "pba-fig6", "pba-tab2", "pba-tab3"}
+"""Those that are measured in Python and compiled."""
 MEASURED = [name for name, each in EXPERIMENTS.items() if each.measure is not None]
 
 
@@ -67,12 +69,14 @@ def test_it_runs_at_the_smallest_scale_and_keeps_its_raw_results(name: str, tmp_
     assert {"python", "sash", "numpy", "processor", "cores", "load_before", "date"} <= set(known)
     found = stored(experiment, tmp_path)
     assert found is not None
+    assert set(found.rungs) == ({PYTHON, COMPILED} if name in BOTH_RUNGS else {PYTHON})
     assert found.medians().keys() == {(row.panel, row.x, row.series) for row in rows}
     assert all(row.value >= 0 for row in rows)
     for claim in CLAIMS:
         if claim.experiment == name and claim.check is not None:
-            with suppress(Unshown):
-                assert isinstance(claim.check(found), Verdict)
+            for rung in found.rungs:
+                with suppress(Unshown):
+                    assert isinstance(claim.check(found.on(rung)), Verdict)
 
 
 def test_original_data_is_taken_where_there_is_some(tmp_path: Path) -> None:
@@ -167,6 +171,55 @@ def test_the_dashboards_buckets_give_what_slices_give() -> None:
 def test_claims_that_are_counted_hold_on_any_machine() -> None:
     nothing = Results((), {})
     assert all(claim.check is not None and claim.check(nothing).holds for claim in COUNTED)
+
+
+def _kept(folder: Path, rows: list[Measured]) -> None:
+    for _ in saving(folder / "pba-fig4.small.csv", FIELDS, rows, {"scale": "small", "cores": 2}):
+        pass
+
+
+def _verdicts(folder: Path) -> dict[str, tuple[str, str]]:
+    return {
+        each.claim.text: (each.verdict, each.ours) for each in judged(folder) if each.claim.experiment == "pba-fig4"
+    }
+
+
+ABOVE = "From windows of 2^15 on, PBA's throughput is above Two-Stacks'"
+
+
+def test_a_verdict_separates_the_direction_from_the_size(tmp_path: Path) -> None:
+    for factor, verdict, ours in (
+        (2.6, "holds", "2.6×"),
+        (1.4, "holds in direction, not in size", "PBA is ahead, by 1.4× where the paper has 2.5×"),
+        (0.9, "does not hold", "0.9×"),
+    ):
+        rates = {"PBA": factor * 1e6, "TwoStacks": 1e6}
+        _kept(tmp_path, [Measured("uniform", "32768", name, 0, "values/s", rate) for name, rate in rates.items()])
+        assert _verdicts(tmp_path)[ABOVE] == (verdict, ours)
+
+
+def test_claims_are_judged_on_the_compiled_rung_where_it_is_there(tmp_path: Path) -> None:
+    numbers = {
+        PYTHON: {"PBA": 1e6, "TwoStacks": 2e6, "PBA columns": 9e8, "SBA columns": 9e8, "SlickDeque": 1e5, "SBA": 1e5},
+        COMPILED: {"PBA": 9e8, "TwoStacks": 1e8, "SBA": 6e8},
+    }
+    _kept(tmp_path, [Measured("uniform", "32768", name, 0, "values/s", rate, rung)
+                     for rung, rates in numbers.items() for name, rate in rates.items()])  # fmt: skip
+    found = _verdicts(tmp_path)
+    assert found[ABOVE] == ("holds", "9.0× (compiled)")
+    assert found["For large windows a second thread pays: PBA is faster than SBA"] == ("holds", "1.5× (compiled)")
+    assert found[ABOVE.replace("Two-Stacks'", "SlickDeque's")] == ("holds", "10.0×")  # not measured compiled
+    assert found["PBA holds (3n + 13) / 2 partials (Table 1)"][0] == "holds"  # counted, not measured
+    stored_results = stored(EXPERIMENTS["pba-fig4"], tmp_path)
+    assert stored_results is not None and stored_results.rungs == [PYTHON, COMPILED]
+
+
+def test_results_of_before_there_were_rungs_are_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "pba-fig4.small.csv"
+    path.write_text("panel,x,series,round,unit,value\nuniform,8,PBA,0,values/s,5\n", encoding="utf-8")
+    path.with_suffix(".json").write_text("{}", encoding="utf-8")
+    found = stored(EXPERIMENTS["pba-fig4"], tmp_path)
+    assert found is not None and found.rungs == [PYTHON]
 
 
 def test_medians_ratios_and_fits() -> None:

@@ -17,12 +17,12 @@ from sash_experiments.machine import facts
 from sash_experiments.markup import number, pairs, table, text
 from sash_experiments.raw import COMPILED, Results
 from sash_experiments.registry import EXPERIMENTS, stored
-from sash_experiments.verdicts import CANNOT, FAILS, HOLDS, NOT_RUN, Judged, judged
+from sash_experiments.verdicts import CANNOT, DIRECTION, FAILS, HOLDS, NOT_RUN, Judged, judged
 
 __all__ = ["page"]
 
-CLASSES = {HOLDS: "holds", FAILS: "fails", CANNOT: "cannot", NOT_RUN: "notrun"}
-MARKS = {HOLDS: "✓", FAILS: "✗", CANNOT: "–", NOT_RUN: "○"}
+CLASSES = {HOLDS: "holds", DIRECTION: "direction", FAILS: "fails", CANNOT: "cannot", NOT_RUN: "notrun"}
+MARKS = {HOLDS: "✓", DIRECTION: "↗", FAILS: "✗", CANNOT: "–", NOT_RUN: "○"}
 WIDEST = 24
 """A panel with more places than this is a plot only."""
 

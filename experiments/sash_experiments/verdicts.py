@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from sash_experiments.claims import CLAIMS, Claim, Unshown
-from sash_experiments.raw import Results
+from sash_experiments.claims import CLAIMS, Claim, Unshown, Verdict
+from sash_experiments.raw import COMPILED, PYTHON, Results
 from sash_experiments.registry import EXPERIMENTS, stored
 
-__all__ = ["Judged", "judged"]
+__all__ = ["CANNOT", "DIRECTION", "FAILS", "HOLDS", "NOT_RUN", "Judged", "judged"]
 
-HOLDS, FAILS, CANNOT, NOT_RUN = "holds", "does not hold", "cannot be shown here", "not run"
+HOLDS, DIRECTION, FAILS = "holds", "holds in direction, not in size", "does not hold"
+CANNOT, NOT_RUN = "cannot be shown here", "not run"
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Judged:
 
     claim: Claim
     verdict: str
-    """holds, does not hold, cannot be shown here, not run."""
+    """holds, holds in direction, does not hold, cannot be shown here, not run."""
     ours: str = ""
     why: str = ""
 
@@ -36,18 +37,33 @@ def judged(folder: Path) -> Iterator[Judged]:
 def _judged(claim: Claim, results: Results | None) -> Judged:
     if claim.check is None:
         return Judged(claim, CANNOT, why=claim.cannot)
+    if claim.counted:
+        verdict = claim.check(Results((), {}))
+        return Judged(claim, HOLDS if verdict.holds else FAILS, verdict.ours, verdict.why)
     if results is None:
         return Judged(claim, NOT_RUN, why=f"run {EXPERIMENTS[claim.experiment].command}")
-    try:
-        verdict = claim.check(results)
-    except Unshown as error:
-        return Judged(claim, NOT_RUN, why=f"the results here do not reach so far: {error}")
+    error = Unshown()
+    for rung in sorted({*results.rungs, PYTHON}):  # compiled, where it is there
+        try:
+            return _worded(claim, claim.check(results.on(rung)), results, rung)
+        except Unshown as unshown:
+            error = unshown
+    return Judged(claim, NOT_RUN, why=f"the results here do not reach so far: {error}")
+
+
+def _worded(claim: Claim, verdict: Verdict, results: Results, rung: str) -> Judged:
+    compiled = rung == COMPILED
+    ours = f"{verdict.ours} (compiled)" if compiled else verdict.ours
     if verdict.holds is None:
-        return Judged(claim, CANNOT, verdict.ours, verdict.why)
+        return Judged(claim, CANNOT, ours, verdict.why)
     if verdict.holds:
-        return Judged(claim, HOLDS, verdict.ours, verdict.why)
-    reasons = [f"probably because {verdict.why}"] if verdict.why else []
-    return Judged(claim, FAILS, verdict.ours, "; ".join([*reasons, *_busy(results)]))
+        return Judged(claim, HOLDS, ours, verdict.why)
+    # what is supposed is of Python
+    reasons = [f"probably because {verdict.why}"] if verdict.why and not compiled else []
+    why = "; ".join([*reasons, *_busy(results)])
+    if not verdict.direction:
+        return Judged(claim, FAILS, ours, why)
+    return Judged(claim, DIRECTION, f"{verdict.direction}, by {ours} where the paper has {claim.published}", why)
 
 
 def _busy(results: Results) -> Iterator[str]:

@@ -24,6 +24,7 @@ __all__ = [
     "logarithmic",
     "nearly",
     "ratio",
+    "sized",
     "times",
 ]
 
@@ -39,6 +40,8 @@ class Verdict(NamedTuple):
     ours: str
     holds: bool | None
     why: str = ""
+    direction: str = ""
+    """Which way the difference goes, such as "PBA is ahead", if it goes the paper's way."""
 
 
 class Unshown(Exception):
@@ -55,6 +58,8 @@ class Claim:
     check: Check | None = None
     cannot: str = ""
     """Why it cannot be shown here, if it has no check."""
+    counted: bool = False
+    """Whether its check counts or computes, and reads no results."""
 
 
 def line(results: Results, panel: str, series: str) -> Line:
@@ -88,6 +93,12 @@ def held(ours: str, holds: bool, why: str = "") -> Verdict:
     return Verdict(ours, holds, "" if holds else why)
 
 
+def sized(found: float, enough: float, direction: str, why: str = "", ours: str = "") -> Verdict:
+    """A verdict on a factor that is above 1 if the ``direction`` is the paper's, and ``enough`` if the size is, too."""
+    holds = found >= enough
+    return Verdict(ours or times(found), holds, "" if holds else why, direction if found > 1 else "")
+
+
 def growth(found: Line, least: float = 0) -> tuple[float, float]:
     """(how many times the largest x is the smallest from ``least`` on, how many times the number there is)."""
     places = [x for x in found if x >= least]
@@ -100,8 +111,7 @@ def factor(panel: str, over: str, under: str, enough: float, least: float = 0, w
     """A check that one series is at least ``enough`` times another."""
 
     def check(results: Results) -> Verdict:
-        found = ratio(results, panel, over, under, least)
-        return held(times(found), found >= enough, why)
+        return sized(ratio(results, panel, over, under, least), enough, f"{over} is ahead", why)
 
     return check
 

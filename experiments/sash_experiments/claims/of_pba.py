@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Callable
+
 import sash
-from sash_experiments.claims.claim import ENOUGH, Check, Claim, Unshown, Verdict, factor, held, line, ratio, times
+from sash_experiments.claims.claim import (
+    ENOUGH,
+    Check,
+    Claim,
+    Unshown,
+    Verdict,
+    factor,
+    held,
+    line,
+    ratio,
+    sized,
+    times,
+)
+from sash_experiments.compiled.rung import SPIKE
 from sash_experiments.pba_latency import BY_CLOCK
 from sash_experiments.raw import Results
 
@@ -13,6 +29,7 @@ LARGE = 2.0**15
 ONE_LOCK = (
     "row by row, Python's lock lets one thread run at a time, and handing over a chunk costs more than merging it"
 )
+IN_TIME = "slowest slides in time"
 OWN = "of the main thread's own time"
 
 
@@ -28,9 +45,10 @@ def _noise() -> str:
 
 
 def _second_thread(results: Results) -> Verdict:
-    found = ratio(results, "uniform", "PBA columns", "SBA columns", LARGE)
-    why = "compiled, lcs is so cheap beside reading the values that there is little to hand over"
-    return Verdict(f"{times(found)} in compiled columns", found > 1.05, "" if found > 1.05 else why)
+    columns = " columns" if "PBA columns" in results.panel("uniform") else ""
+    found = ratio(results, "uniform", f"PBA{columns}", f"SBA{columns}", LARGE)
+    why = "lcs is so cheap beside reading the values that there is little to hand over"
+    return sized(found, 1.05, "PBA is ahead", why, f"{times(found)}{columns and ' in compiled columns'}")
 
 
 def _level(results: Results) -> Verdict:
@@ -86,73 +104,105 @@ def _best_columns(results: Results) -> Verdict:
 def _value(results: Results, panel: str, measure: str, name: str) -> float:
     found = results.panel(panel).get(name, {}).get(measure)
     if found is None:
-        raise Unshown(f"there is no {panel}")
+        raise Unshown(f"there is no {measure} of {name} in {panel}")
     return found
 
 
-def _both(results: Results, panel: str, measure: str, name: str) -> tuple[float, float]:
-    """By the clock, which is what the paper measures and what decides; and of the main thread's own time."""
-    return _value(results, f"{panel}{BY_CLOCK}", measure, name), _value(results, panel, measure, name)
+def _by_both(results: Results, panel: str, text: Callable[[str], str]) -> str:
+    """By the clock, which the paper measures and which decides; and of the main thread's own time, if it is there."""
+    clock = text(f"{panel}{BY_CLOCK}")
+    return f"{clock} ({text(panel)} {OWN})" if panel in results.panels else clock
+
+
+def _slowest(results: Results, panel: str, name: str) -> float:
+    """The slowest slide, in microseconds. Compiled it takes so short that what else the machine does is left out."""
+    measure = SPIKE if SPIKE in results.panel(panel).get(name, {}) else "Max"
+    return _value(results, panel, measure, name) / 1e3
+
+
+def _main_thread(results: Results, panel: str) -> str:
+    """The panel of the main thread's own time, or that of the clock, if it is measured by that alone."""
+    return panel if panel in results.panels else f"{panel}{BY_CLOCK}"
+
+
+def _micro(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.1f}"
 
 
 def _spike(panel: str) -> Check:
     def check(results: Results) -> Verdict:
-        sba, pba = (_both(results, panel, "Max", name) for name in ("SBA", "PBA"))
-        clock, own = (f"{pba[i] / 1e3:,.0f} against {sba[i] / 1e3:,.0f} µs" for i in (0, 1))
-        text = f"{clock} ({own} {OWN})"
-        holds = pba[0] < sba[0] / 2
-        return Verdict(text, holds, "" if holds else ONE_LOCK)
+        def text(where: str) -> str:
+            pba, sba = (_micro(_slowest(results, where, name)) for name in ("PBA", "SBA"))
+            return f"{pba} against {sba} µs"
+
+        pba, sba = (_slowest(results, f"{panel}{BY_CLOCK}", name) for name in ("PBA", "SBA"))
+        return sized(sba / pba, 2, "PBA's are lower", ONE_LOCK, _by_both(results, panel, text))
 
     return check
 
 
 def _spikes_grow(results: Results) -> Verdict:
-    small, large = (_value(results, panel, "Max", "TwoStacks") for panel in ("2^13", "2^14"))
-    return Verdict(f"{small / 1e3:,.0f} → {large / 1e3:,.0f} µs, {OWN}", 1.4 < large / small < 3)
+    small, large = (_slowest(results, _main_thread(results, panel), "TwoStacks") for panel in ("2^13", "2^14"))
+    return Verdict(f"{_micro(small)} → {_micro(large)} µs", 1.4 < large / small < 3)
 
 
 def _steadiest(panel: str) -> Check:
     def check(results: Results) -> Verdict:
-        found = {name: _both(results, panel, "Std", name) for name in ("TwoStacks", "SBA", "PBA")}
-        clock, own = (", ".join(f"{name} {each[i]:,.0f}" for name, each in found.items()) for i in (0, 1))
-        holds = min(found, key=lambda name: found[name][0]) == "PBA"
-        return Verdict(f"{clock} ns ({own} {OWN})", holds, "" if holds else ONE_LOCK)
+        def deviations(where: str) -> dict[str, float]:
+            return {name: _value(results, where, "Std", name) for name in ("TwoStacks", "SBA", "PBA")}
+
+        def text(where: str) -> str:
+            return ", ".join(f"{name} {value:,.0f}" for name, value in deviations(where).items()) + " ns"
+
+        found = deviations(f"{panel}{BY_CLOCK}")
+        return held(_by_both(results, panel, text), min(found, key=lambda name: found[name]) == "PBA", ONE_LOCK)
 
     return check
 
 
 def _slick(results: Results) -> Verdict:
     """SlickDeque's slowest slides beside those of Two-Stacks: it has none that grow with the window."""
-    slick, stacks = (_both(results, "2^14", "Max", name) for name in ("SlickDeque", "TwoStacks"))
-    text = f"{slick[1] / 1e3:,.0f} against {stacks[1] / 1e3:,.0f} µs, {OWN}"
-    return held(text, slick[1] < stacks[1] / 2, "other work of the process is in the slowest slides, too")
+    slick, stacks = (_slowest(results, _main_thread(results, "2^14"), name) for name in ("SlickDeque", "TwoStacks"))
+    why = "other work of the process is in the slowest slides, too"
+    text = f"{_micro(slick)} against {_micro(stacks)} µs"
+    return sized(stacks / slick, 2, "SlickDeque's are lower", why, text)
 
 
 def _lower_than_slick(results: Results) -> Verdict:
-    slick, pba = (_both(results, "2^14", "Avg", name) for name in ("SlickDeque", "PBA"))
-    text = f"{pba[0]:,.0f} against {slick[0]:,.0f} ns ({pba[1]:,.0f} against {slick[1]:,.0f} {OWN})"
-    return held(text, pba[0] < slick[0], ONE_LOCK)
+    def averages(where: str) -> list[float]:
+        return [_value(results, where, "Avg", name) for name in ("PBA", "SlickDeque")]
+
+    def text(where: str) -> str:
+        return "{:,.0f} against {:,.0f} ns".format(*averages(where))
+
+    pba, slick = averages(f"2^14{BY_CLOCK}")
+    return held(_by_both(results, "2^14", text), pba < slick, ONE_LOCK)
 
 
 def _in_time(name: str) -> Check:
     """The slowest slides of an algorithm over PBA's, by the clock."""
 
     def check(results: Results) -> Verdict:
-        found = []
-        for suffix in (BY_CLOCK, ""):
-            panel = f"2^14{suffix}: slowest slides in time"
-            slowest = [max(line(results, panel, each).values()) for each in (name, "PBA")]
-            found.append(slowest[0] / slowest[1])
-        return held(f"{times(found[0])} ({times(found[1])} {OWN})", found[0] > 2, ONE_LOCK)
+        compiled = "2^14" not in {panel.partition(":")[0] for panel in results.panels}
+        highest = statistics.median if compiled else max  # compiled, what else the machine does is as slow as a spike
+
+        def factor_in(where: str) -> float:
+            slowest = [highest(line(results, f"{where}: {IN_TIME}", each).values()) for each in (name, "PBA")]
+            return slowest[0] / slowest[1]
+
+        clock = factor_in(f"2^14{BY_CLOCK}")
+        text = times(clock) if compiled else f"{times(clock)} ({times(factor_in('2^14'))} {OWN})"
+        return sized(clock, 2, "PBA's are lower", ONE_LOCK, text)
 
     return check
 
 
 def _average(results: Results) -> Verdict:
-    stacks, pba = (_both(results, "1 h", "Avg", name) for name in ("TwoStacks", "PBA"))
-    holds = stacks[0] / pba[0] >= 2.06 * ENOUGH
-    text = f"{times(stacks[0] / pba[0])} ({times(stacks[1] / pba[1])} {OWN})"
-    return Verdict(text, holds, "" if holds else ONE_LOCK)
+    def factor_in(where: str) -> float:
+        return _value(results, where, "Avg", "TwoStacks") / _value(results, where, "Avg", "PBA")
+
+    text = _by_both(results, "1 h", lambda where: times(factor_in(where)))
+    return sized(factor_in(f"1 h{BY_CLOCK}"), 2.06 * ENOUGH, "PBA's is lower", ONE_LOCK, text)
 
 
 def _theorem(_: Results) -> Verdict:
@@ -226,5 +276,11 @@ CLAIMS = [
         "TwoStacks 10000, SBA 2472, PBA 65 ns",
         _steadiest("2 h"),
     ),
-    Claim("pba-fig4", "The optimal chunk of W[n, 1] is ⌊(n + 2) / 2⌋ (Section 4.4)", "524,289 at n = 2^20", _theorem),
+    Claim(
+        "pba-fig4",
+        "The optimal chunk of W[n, 1] is ⌊(n + 2) / 2⌋ (Section 4.4)",
+        "524,289 at n = 2^20",
+        _theorem,
+        counted=True,
+    ),
 ]
