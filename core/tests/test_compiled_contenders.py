@@ -14,7 +14,9 @@ import sash
 from sash import Aggregation
 from sash.aggregators import Recalc
 from sash_experiments.benchmark import same
+from sash_experiments.compiled import rung
 from sash_experiments.compiled.atomics import nanoseconds_per_tick
+from sash_experiments.compiled.operations import has_operations
 from sash_experiments.compiled.window import ALGORITHMS, Window
 
 NAMES = list(ALGORITHMS)
@@ -130,6 +132,27 @@ def test_aggregations_of_several_numbers(aggregation: Aggregation) -> None:
     if aggregation.arity == 2:
         values = [(value, float(place)) for place, value in enumerate(values)]
     assert same(expected(aggregation, values, 9), answers("DABA", aggregation, values, 9))
+
+
+def test_what_has_no_result_is_nan() -> None:
+    found = answers("DABA", sash.SampleStdDev(), [1.0, 2.0, 3.0], 1)
+    assert len(found) == 3 and all(map(math.isnan, found))
+
+
+def test_what_can_be_compiled() -> None:
+    assert all(map(has_operations, (sash.Sum(), sash.ArgMax(), sash.Count(), sash.Bloom(), sash.MomentSketch())))
+    assert not any(map(has_operations, (sash.Collect(), sash.Concat(), sash.CollectDistinct())))
+
+
+def test_a_wrong_answer_is_noticed_after_it_was_measured() -> None:
+    window = Window("SlickDeque", sash.Sum(), 4)
+    source = window.source([3.0, 1.0, 2.0, 9.0, 4.0])
+    window.fill(source)
+    assert rung.seconds_per_value("SlickDeque", window, source, 0.001) > 0
+    _, _, total = window.state
+    total += 5
+    with pytest.raises(SystemExit, match=r"SlickDeque, compiled, ended with .*, not \d.*: nothing to compare"):
+        rung.seconds_per_value("SlickDeque", window, source, 0.0)
 
 
 def test_partials_that_are_ready_are_merged_as_they_are() -> None:

@@ -17,7 +17,7 @@ F, B, E = 0, 1, 2
 
 def aba(operations: Operations) -> Steps:
     """Insert 1 merge, query 1, evict 0, or n - 1 when it flips."""
-    lift, copy, merge = operations.lift, operations.copy, operations.merge
+    lift, copy, merge, suffixes = operations.lift, operations.copy, operations.merge, operations.suffixes
 
     @step
     def insert(state: Any, source: Any, k: int) -> None:
@@ -34,10 +34,10 @@ def aba(operations: Operations) -> Steps:
     def evict(state: Any) -> None:
         at, vals, aggs = state
         if at[F] == at[B]:  # flip
-            mask, last = vals.shape[0] - 1, at[E] - 1
-            copy(aggs, last & mask, vals, last & mask)
-            for position in range(last - 1, at[F] - 1, -1):
-                merge(aggs, position & mask, vals, position & mask, aggs, (position + 1) & mask)
+            mask = vals.shape[0] - 1
+            for position in range(at[F], at[E]):
+                copy(aggs, position & mask, vals, position & mask)
+            suffixes(aggs, at[F], at[E] - 1, mask)
             at[B] = at[E]
         at[F] += 1
 

@@ -14,11 +14,11 @@ import numpy as np
 
 import sash
 from sash import Aggregation
-from sash.aggregations.base import Flat, Functions
+from sash.aggregations.base import Flat, Functions, Kind
 from sash.kernels.compile import jitted
 from sash_experiments.compiled.jit import step
 
-__all__ = ["Array", "Operations", "operations"]
+__all__ = ["Array", "Operations", "has_operations", "operations"]
 
 Array = np.ndarray[Any, Any]
 
@@ -40,8 +40,10 @@ class Operations(NamedTuple):
     """``absorb(a, i, b, j)``: a[i] = a[i] ⊕ b[j], in place."""
     merge: Any
     """``merge(a, i, b, j, c, k)``: a[i] = b[j] ⊕ c[k]."""
+    suffixes: Any
+    """``suffixes(a, first, last, mask)``: in a ring, right to left, each a[i] becomes a[i] ⊕ … ⊕ a[last]."""
     lower: Any
-    """``lower(a, i)``: a[i] is the result of the partial that it was."""
+    """``lower(a, i)``: a[i] is the result of the partial that it was; NaN if it has none."""
     remove: Any = None
     """``remove(a, i, b, j)``: a[i] without its oldest part b[j]; None if the aggregation is not invertible."""
     wins: Any = None
@@ -61,9 +63,23 @@ def operations(aggregation: Aggregation, *, invertible: bool = False) -> Operati
     return _of_numbers(aggregation, functions)
 
 
+def has_operations(aggregation: Aggregation) -> bool:
+    """Whether the aggregation's partials can be rows: numbers, or large ones that there is a compiled lift for."""
+    if aggregation.flat() is not None:
+        return type(aggregation) in _LIFTS
+    if aggregation.kind is Kind.HOLISTIC:
+        return False
+    partial = aggregation.lift((1.0, 1.0) if aggregation.arity == 2 else 1.0)
+    parts = partial if isinstance(partial, tuple) else (partial,)
+    return all(isinstance(part, int | float) for part in parts)
+
+
 def _access(width: int) -> tuple[Any, Any, Any]:
-    """``read``, ``write`` and ``answer`` of rows: Numba needs each place in a tuple spelled out."""
-    parts = ", ".join(f"rows[i, {part}]" for part in range(width)) if width > 1 else "rows[i]"
+    """``read``, ``write`` and ``answer`` of rows: Numba needs each place in a tuple spelled out.
+
+    Places are unsigned: a negative one would count from the end, and to ask each time costs as much as a merge.
+    """
+    parts = ", ".join(f"rows[at(i), {part}]" for part in range(width)) if width > 1 else "rows[at(i)]"
     text = f"""
 def read(rows, i):
     return ({parts})
@@ -72,7 +88,7 @@ def write(rows, i, partial):
 def answer(rows, i, result):
     {parts.partition("],")[0].rstrip("]")}] = result
 """
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"at": np.uintp}
     exec(text, found)
     return step(found["read"]), step(found["write"]), step(found["answer"])
 
@@ -102,8 +118,19 @@ def _of_numbers(aggregation: Aggregation, functions: Functions) -> Operations:
         write(a, i, combine(read(b, j), read(c, k)))
 
     @step
+    def suffixes(a: Any, first: int, last: int, mask: int) -> None:
+        total = read(a, last & mask)  # stays in registers
+        for i in range(last - 1, first - 1, -1):
+            total = combine(read(a, i & mask), total)
+            write(a, i & mask, total)
+
+    @step
     def lower(a: Any, i: int) -> None:
-        answer(a, i, lower_partial(read(a, i)))
+        result = lower_partial(read(a, i))
+        if result is None:
+            answer(a, i, math.nan)
+        else:
+            answer(a, i, result)
 
     return Operations(
         lambda count: np.zeros((count, width) if width > 1 else count),
@@ -113,6 +140,7 @@ def _of_numbers(aggregation: Aggregation, functions: Functions) -> Operations:
         copy,
         absorb,
         merge,
+        suffixes,
         lower,
         _remove(aggregation, read, write) if aggregation.invertible else None,
         _wins(combine) if aggregation.selective and width == 1 else None,
@@ -154,23 +182,28 @@ def _of_rows(aggregation: Aggregation, flat: Flat) -> Operations:
     @step
     def copy(a: Any, i: int, b: Any, j: int) -> None:
         for part in range(width):
-            a[i, part] = b[j, part]
+            a[np.uintp(i), part] = b[np.uintp(j), part]
 
     @step
     def absorb(a: Any, i: int, b: Any, j: int) -> None:
-        absorb_row(a[i], b[j])
+        absorb_row(a[np.uintp(i)], b[np.uintp(j)])
 
     @step
     def merge(a: Any, i: int, b: Any, j: int, c: Any, k: int) -> None:
         copy(a, i, b, j)
-        absorb_row(a[i], c[k])
+        absorb_row(a[np.uintp(i)], c[np.uintp(k)])
+
+    @step
+    def suffixes(a: Any, first: int, last: int, mask: int) -> None:
+        for i in range(last - 1, first - 1, -1):
+            absorb(a, i & mask, a, (i + 1) & mask)
 
     @step
     def lower(a: Any, i: int) -> None:
         pass
 
     return Operations(lambda count: np.zeros((count, width), flat.dtype), prepare, flat.from_row, lift, copy, absorb,
-                      merge, lower)  # fmt: skip
+                      merge, suffixes, lower)  # fmt: skip
 
 
 def _lift_of_bloom(aggregation: Aggregation, flat: Flat) -> tuple[Any, Any]:

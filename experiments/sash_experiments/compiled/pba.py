@@ -18,17 +18,18 @@ import numpy as np
 from sash_experiments.compiled.atomics import load_acquire, pause, store_release
 from sash_experiments.compiled.jit import loop, step
 from sash_experiments.compiled.operations import Operations
-from sash_experiments.compiled.sba import CHUNKS, CLOSED, FIRST, B, J, chunk_query, chunk_steps, chunks
+from sash_experiments.compiled.sba import ALL, CLOSED, FIRST, B, J, chunk_query, chunk_steps, chunks, following
 from sash_experiments.compiled.steps import State, Steps
 
 __all__ = ["WAITS", "pba"]
 
 PUBLISHED, DONE, STOPPED, WAITS = 0, 16, 32, 48  # places in ``shared``, two cache lines apart
+DONE_BASE = 17  # where the chunk after the last completed one begins: the second thread's
 
 
 def pba(operations: Operations) -> Steps:
     """Insert 1 merge, query ≤ 2; the b - 2 merges of a chunk are the second thread's."""
-    absorb = operations.absorb
+    suffixes = operations.suffixes
 
     @step
     def complete(state: Any) -> None:
@@ -47,18 +48,16 @@ def pba(operations: Operations) -> Steps:
     @loop
     def second(state: Any) -> None:
         at, rows, _, shared = state
-        size, room = at[B], at[CHUNKS]
-        done, looks = shared[DONE], 0
+        done, base, looks = shared[DONE], shared[DONE_BASE], 0
         while True:
             stopped: int = load_acquire(shared, STOPPED)
             if load_acquire(shared, PUBLISHED) > done:
-                base = done % room * size
-                for position in range(base + size - 2, base, -1):
-                    absorb(rows, position, rows, position + 1)
-                done += 1
+                suffixes(rows, base + 1, base + at[B] - 1, ALL)
+                done, base = done + 1, following(rows, base, at[B])
                 store_release(shared, DONE, done)
                 looks = 0
             elif stopped:
+                shared[DONE_BASE] = base
                 return
             else:
                 pause(looks)

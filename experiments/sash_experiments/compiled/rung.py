@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from array import array
@@ -16,12 +17,12 @@ from sash import Aggregation
 from sash.aggregators import Recalc
 from sash_experiments.benchmark import Case, Contender, check, same
 from sash_experiments.compiled.atomics import nanoseconds_per_tick
-from sash_experiments.compiled.operations import Array
+from sash_experiments.compiled.operations import Array, operations
 from sash_experiments.compiled.window import Window, is_admitted
 from sash_experiments.raw import COMPILED, Measured
 from sash_experiments.timing import spikes, summary
 
-__all__ = ["SPIKE", "latencies_of", "over", "rows_of", "seconds_per_value", "throughputs"]
+__all__ = ["SPIKE", "latencies_of", "over", "rows_of", "seconds_per_value", "source_of", "throughputs"]
 
 SPIKE = "Spike"
 """The slowest slide of two windows' worth of them, at the median: other programs do not disturb the most of these."""
@@ -79,11 +80,17 @@ def rows_of(aggregation: Aggregation, partials: Iterable[Any]) -> Array:
     return np.array([flat.to_row(each) for each in partials])
 
 
+def source_of(aggregation: Aggregation, values: Sequence[Any]) -> Array:
+    """Values as compiled contenders take them."""
+    return operations(aggregation).source(values)
+
+
 def _look_again(name: str, window: Window, source: Array) -> None:
     """Exit unless the newest answer is that of recalculation over the same values."""
-    oracle = window.recalculated(source)
-    if not same(oracle, window.results()[-1]):
-        raise SystemExit(f"{name}, compiled, ended with {window.results()[-1]}, not {oracle}: nothing to compare")
+    found, oracle = window.results()[-1], window.recalculated(source)
+    undefined = isinstance(found, float) and math.isnan(found) and math.isnan(oracle)
+    if not (same(oracle, found) or undefined):
+        raise SystemExit(f"{name}, compiled, ended with {found}, not {oracle}: nothing to compare")
 
 
 def seconds_per_value(name: str, window: Window, source: Array, budget: float) -> float:

@@ -18,33 +18,40 @@ from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps
 
-__all__ = ["CHUNKS", "CLOSED", "FIRST", "FLAGS", "OPEN", "B", "J", "chunk_query", "chunk_steps", "chunks", "sba"]
+__all__ = ["ALL", "CLOSED", "FIRST", "B", "J", "chunk_query", "chunk_steps", "chunks", "following", "sba"]
 
-B, CHUNKS = 0, 1  # the slices of a chunk, and the chunks that there is room for
-OPEN = 2  # slices in the open chunk
-FIRST, J = 3, 4  # the chunk in which the window begins, and where in it
-CLOSED = 5  # chunks that are closed, of all
-FLAGS = 6  # the length of ``at``
+B = 0  # the slices of a chunk
+CLOSED, BASE, OPEN = 1, 2, 3  # chunks that are closed, of all; where the open one begins; the slices in it
+FIRST, FIRST_BASE, J = 4, 5, 6  # the chunk in which the window begins, of all; where that begins; where in it
+LENGTH = 7
+ALL = -1  # the mask of a ring that does not wrap
 
 
 def chunks(operations: Operations, size: int, chunk: int) -> State:
     """The numbers that describe the chunks of a window of ``size`` slices, the chunks, and ``csa``."""
-    at = np.zeros(FLAGS, np.int64)
-    at[B], at[CHUNKS] = chunk, size // chunk + 2
-    return at, operations.rows(int(at[B] * at[CHUNKS])), operations.rows(1)
+    at = np.zeros(LENGTH, np.int64)
+    at[B] = chunk
+    return at, operations.rows(chunk * (size // chunk + 2)), operations.rows(1)
+
+
+def _following(rows: Any, base: int, chunk: int) -> int:
+    """Where the chunk after the one at ``base`` begins."""
+    return base + chunk if base + chunk < rows.shape[0] else 0
+
+
+following = step(_following)
 
 
 def sba(operations: Operations) -> Steps:
     """Insert 1 merge, query ≤ 1 (⌊n / b⌋ for smaller chunks); the first to need a chunk's ``lcs`` does its b - 2."""
-    absorb = operations.absorb
+    suffixes = operations.suffixes
 
     @step
     def complete(state: Any) -> None:
         at, rows, _ = state
         if at[J] == 1:  # the first window that needs it
-            base = at[FIRST] % at[CHUNKS] * at[B]
-            for position in range(base + at[B] - 2, base, -1):
-                absorb(rows, position, rows, position + 1)
+            first = at[FIRST_BASE]
+            suffixes(rows, first + 1, first + at[B] - 1, ALL)
 
     @step
     def close(state: Any) -> None:
@@ -64,8 +71,7 @@ def chunk_steps(operations: Operations, close: Any) -> tuple[Any, Any]:
     @step
     def insert(state: Any, source: Any, k: int) -> None:
         at, rows, csa = state[0], state[1], state[2]
-        base = at[CLOSED] % at[CHUNKS] * at[B]
-        slot = base + at[OPEN]
+        slot = at[BASE] + at[OPEN]
         lift(rows, slot, source, k)
         if at[OPEN]:
             absorb(csa, 0, rows, slot)
@@ -73,18 +79,20 @@ def chunk_steps(operations: Operations, close: Any) -> tuple[Any, Any]:
             copy(csa, 0, rows, slot)
         at[OPEN] += 1
         if at[OPEN] == at[B]:
-            copy(rows, base, csa, 0)
+            copy(rows, at[BASE], csa, 0)
+            at[BASE] = following(rows, at[BASE], at[B])
             at[OPEN] = 0
             at[CLOSED] += 1
             close(state)
 
     @step
     def evict(state: Any) -> None:
-        at = state[0]
+        at, rows = state[0], state[1]
         at[J] += 1
         if at[J] == at[B]:
             at[J] = 0
             at[FIRST] += 1
+            at[FIRST_BASE] = following(rows, at[FIRST_BASE], at[B])
 
     return insert, evict
 
@@ -97,9 +105,11 @@ def chunk_query(operations: Operations, complete: Any) -> Any:
     def query(state: Any, answers: Any, place: int) -> None:
         at, rows, csa = state[0], state[1], state[2]
         complete(state)
-        copy(answers, place, rows, at[FIRST] % at[CHUNKS] * at[B] + at[J])
-        for chunk in range(at[FIRST] + 1, at[CLOSED]):
-            absorb(answers, place, rows, chunk % at[CHUNKS] * at[B])
+        base = at[FIRST_BASE]
+        copy(answers, place, rows, base + at[J])
+        for _ in range(at[FIRST] + 1, at[CLOSED]):
+            base = following(rows, base, at[B])
+            absorb(answers, place, rows, base)
         if at[OPEN]:
             absorb(answers, place, csa, 0)
 

@@ -22,6 +22,7 @@ F, B, E = 0, 1, 2
 def two_stacks_lite(operations: Operations) -> Steps:
     """Insert 1 merge, query 1, evict 0, or n - 1 when it flips."""
     lift, copy, absorb, merge = operations.lift, operations.copy, operations.absorb, operations.merge
+    suffixes = operations.suffixes
 
     @step
     def insert(state: Any, source: Any, k: int) -> None:
@@ -38,9 +39,7 @@ def two_stacks_lite(operations: Operations) -> Steps:
     def evict(state: Any) -> None:
         at, ring, _ = state
         if at[F] == at[B]:  # flip
-            mask = ring.shape[0] - 1
-            for position in range(at[E] - 2, at[F] - 1, -1):
-                absorb(ring, position & mask, ring, (position + 1) & mask)
+            suffixes(ring, at[F], at[E] - 1, ring.shape[0] - 1)
             at[B] = at[E]
         at[F] += 1
 
