@@ -32,7 +32,10 @@ ISSUED = """pba-fig4 pba-fig5 pba-fig6 pba-tab2 pba-tab3 pba-fig7 pba-fig8 daba-
 slicing-fig8 slicing-fig9 slicing-fig10 slicing-fig11 slicing-fig12 slicing-fig13 slicing-fig14 slicing-fig15
 slicing-fig16 slicing-fig17 ra-tab3 ra-fig6 ra-fig7 ra-fig8 ra-fig9 ra-fig10 ra-fig11 mta-exp1 mta-exp2 mta-exp3
 mta-exp4""".split()
-BOTH_RUNGS = {"pba-fig4", "pba-fig5", "pba-fig6", "pba-tab2", "pba-tab3"}
+BOTH_RUNGS = {
+    *("pba-fig4", "pba-fig5", "pba-fig6", "pba-tab2", "pba-tab3"),
+    *("daba-tab1", "daba-tab2", "daba-fig18", "ra-tab3", "ra-fig6", "ra-fig7"),
+}
 """Those that are measured in Python and compiled."""
 MEASURED = [name for name, each in EXPERIMENTS.items() if each.measure is not None]
 

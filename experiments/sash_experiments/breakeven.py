@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from sash import Aggregation
+from sash_experiments.compiled import rung
+from sash_experiments.compiled.operations import has_operations
 from sash_experiments.contenders import over_values, paired, uniform_values
-from sash_experiments.raw import Measured
+from sash_experiments.raw import COMPILED, PYTHON, Measured
 from sash_experiments.timing import mean_seconds
 
 __all__ = ["NEVER", "break_even", "break_evens"]
@@ -41,17 +43,38 @@ def break_evens(
     number: int,
 ) -> Iterator[Measured]:
     """A panel for each of ``factors``: the break-even point of each function (x) and algorithm (series)."""
+    everyone = ("Recalc", *names)
     for label, make in functions.items():
-        ratios: dict[str, dict[int, float]] = {name: {} for name in names}
         aggregation = make()
-        for n in sizes:
-            values = paired(aggregation, uniform_values(n))
-            slide = {
-                name: mean_seconds(build(), values, slides, budget)
-                for name, build in over_values(("Recalc", *names), aggregation, n, values, recalc_most=n)
-            }
-            for name in names:
-                ratios[name][n] = slide["Recalc"] / slide[name]
-        for panel, factor in factors.items():
-            for name in names:
-                yield Measured(panel, label, name, number, "values", break_even(ratios[name], factor))
+        seconds = {n: _in_python(everyone, aggregation, n, slides, budget) for n in sizes}
+        yield from _points(label, names, seconds, factors, number, PYTHON)
+        if has_operations(aggregation):
+            seconds = {n: _compiled(everyone, aggregation, n, budget) for n in sizes}
+            yield from _points(label, names, seconds, factors, number, COMPILED)
+
+
+def _in_python(names: Sequence[str], aggregation: Aggregation, n: int, slides: int, budget: float) -> dict[str, float]:
+    values = paired(aggregation, uniform_values(n))
+    contenders = over_values(names, aggregation, n, values, recalc_most=n)
+    return {name: mean_seconds(build(), values, slides, budget) for name, build in contenders}
+
+
+def _compiled(names: Sequence[str], aggregation: Aggregation, n: int, budget: float) -> dict[str, float]:
+    source = rung.source_of(aggregation, paired(aggregation, uniform_values(n)))
+    windows = rung.over(names, aggregation, n, source)
+    return {name: rung.seconds_per_value(name, window, source, budget) for name, window in windows}
+
+
+def _points(
+    label: str,
+    names: Sequence[str],
+    seconds: dict[int, dict[str, float]],
+    factors: dict[str, float],
+    number: int,
+    on: str,
+) -> Iterator[Measured]:
+    """The break-even points from the seconds of a slide, by size and algorithm."""
+    for panel, factor in factors.items():
+        for name in names:
+            ratios = {n: each["Recalc"] / each[name] for n, each in seconds.items()}
+            yield Measured(panel, label, name, number, "values", break_even(ratios, factor), on)

@@ -9,9 +9,10 @@ import sash
 from sash import Aggregation
 from sash.aggregators import FlatFAT, Recalc
 from sash_experiments.breakeven import break_evens
+from sash_experiments.compiled import rung
 from sash_experiments.contenders import over_values, uniform_values
 from sash_experiments.experiment import Experiment
-from sash_experiments.raw import Measured
+from sash_experiments.raw import COMPILED, Measured
 from sash_experiments.timing import mean_seconds
 
 __all__ = ["COARSE", "EXPERIMENTS", "FUNCTIONS", "MICROS", "PAPER", "RA", "SMOKE", "batches", "small"]
@@ -54,6 +55,18 @@ def fig6(rounds: int, exponents: list[int], slides: int, budget: float) -> Itera
         for name, make in over_values(("FlatFAT", "Recalc"), aggregation, n, values[:n]):
             seconds = mean_seconds(make(), values, slides, budget)
             yield Measured("throughput", str(n), f"{_own(name)} {label}", number, "tuples/s", 1 / seconds)
+        for name, seconds in _compiled(("FlatFAT", "Recalc"), aggregation, n, values, budget):
+            series = f"{_own(name)} {label}"
+            yield Measured("throughput", str(n), series, number, "tuples/s", 1 / seconds, COMPILED)
+
+
+def _compiled(
+    names: tuple[str, ...], aggregation: Aggregation, n: int, values: list[float], budget: float
+) -> Iterator[tuple[str, float]]:
+    """(name, seconds a tuple) of the compiled rung."""
+    source = rung.source_of(aggregation, values)
+    for name, window in rung.over(names, aggregation, n, source):
+        yield name, rung.seconds_per_value(name, window, source, budget)
 
 
 def _own(name: str) -> str:
@@ -66,6 +79,8 @@ def fig7(rounds: int, exponents: list[int], slides: int, budget: float) -> Itera
         for _, make in over_values(("FlatFAT",), aggregation, n, values[:n]):
             seconds = mean_seconds(make(), values, slides, budget)
             yield Measured("cost", str(n), f"RA {label}", number, MICROS, seconds * 1e6)
+        for _, seconds in _compiled(("FlatFAT",), aggregation, n, values, budget):
+            yield Measured("cost", str(n), f"RA {label}", number, MICROS, seconds * 1e6, COMPILED)
 
 
 def batches(

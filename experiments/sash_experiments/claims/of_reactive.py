@@ -17,6 +17,7 @@ from sash_experiments.claims.claim import (
     line,
     logarithmic,
     ratio,
+    sized,
     times,
 )
 from sash_experiments.raw import Results
@@ -64,7 +65,7 @@ def _never(results: Results) -> Verdict:
 def _speedup(label: str, enough: float) -> Check:
     def check(results: Results) -> Verdict:
         found = ratio(results, "throughput", f"{RA} {label}", f"{ISS} {label}", 1024)
-        return Verdict(times(found), found >= enough, "" if found >= enough else CALLS)
+        return sized(found, enough, "RA is ahead", CALLS)
 
     return check
 
@@ -100,7 +101,7 @@ LAZY = "intervals need not be mended when a value leaves; the tree is, from leaf
 
 def _arasu(results: Results) -> Verdict:
     found = ratio(results, "cost", f"{AW}, m = 1", f"{RA}, m = 1", 4096)
-    return held(times(found), found >= 1.25 * ENOUGH, LAZY)
+    return sized(found, 1.25 * ENOUGH, "Arasu and Widom's costs more", LAZY)
 
 
 def _alike(results: Results) -> Verdict:
