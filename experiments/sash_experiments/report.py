@@ -142,8 +142,8 @@ def _tables(results: Results, opened: bool) -> Iterator[str]:
 
 
 def _parts(results: Results) -> Iterator[tuple[str, str, str]]:
-    """(rung, panel, unit) of all panels, those of compiled contenders first."""
-    for rung in sorted(results.rungs):
+    """(rung, panel, unit) of all panels, those of Python first."""
+    for rung in sorted(results.rungs, reverse=True):
         for panel, unit in results.on(rung).panels.items():
             yield rung, panel, unit
 

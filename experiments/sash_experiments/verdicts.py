@@ -52,18 +52,19 @@ def _judged(claim: Claim, results: Results | None) -> Judged:
 
 
 def _worded(claim: Claim, verdict: Verdict, results: Results, rung: str) -> Judged:
-    compiled = rung == COMPILED
-    ours = f"{verdict.ours} (compiled)" if compiled else verdict.ours
+    marked = " (compiled)" if rung == COMPILED else ""
+    ours = f"{verdict.ours}{marked}"
     if verdict.holds is None:
         return Judged(claim, CANNOT, ours, verdict.why)
     if verdict.holds:
         return Judged(claim, HOLDS, ours, verdict.why)
     # what is supposed is of Python
-    reasons = [f"probably because {verdict.why}"] if verdict.why and not compiled else []
+    reasons = [f"probably because {verdict.why}"] if verdict.why and rung == PYTHON else []
     why = "; ".join([*reasons, *_busy(results)])
     if not verdict.direction:
         return Judged(claim, FAILS, ours, why)
-    return Judged(claim, DIRECTION, f"{verdict.direction}, by {ours} where the paper has {claim.published}", why)
+    details = "" if verdict.direction.endswith(verdict.ours) else f": {verdict.ours}"
+    return Judged(claim, DIRECTION, f"{verdict.direction} where the paper has {claim.published}{details}{marked}", why)
 
 
 def _busy(results: Results) -> Iterator[str]:

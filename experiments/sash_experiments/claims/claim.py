@@ -41,7 +41,7 @@ class Verdict(NamedTuple):
     holds: bool | None
     why: str = ""
     direction: str = ""
-    """Which way the difference goes, such as "PBA is ahead", if it goes the paper's way."""
+    """Which way the difference goes, and how far, if it goes the paper's way: "PBA is ahead, by 1.4×"."""
 
 
 class Unshown(Exception):
@@ -96,7 +96,8 @@ def held(ours: str, holds: bool, why: str = "") -> Verdict:
 def sized(found: float, enough: float, direction: str, why: str = "", ours: str = "") -> Verdict:
     """A verdict on a factor that is above 1 if the ``direction`` is the paper's, and ``enough`` if the size is, too."""
     holds = found >= enough
-    return Verdict(ours or times(found), holds, "" if holds else why, direction if found > 1 else "")
+    text = f"{direction}, by {times(found)}" if found > 1 else ""
+    return Verdict(ours or times(found), holds, "" if holds else why, text)
 
 
 def growth(found: Line, least: float = 0) -> tuple[float, float]:

@@ -22,7 +22,7 @@ _VOID = ir.FunctionType(ir.VoidType(), [])
 _X86 = platform.machine() in ("x86_64", "AMD64")
 _ARM = platform.machine() in ("aarch64", "arm64")
 _yield = types.ExternalFunction("sched_yield", types.int32())
-_SPINS = 2000
+_SPINS = 200
 """Looks at a flag before the processor is offered to other threads: some microseconds."""
 
 

@@ -6,7 +6,7 @@
 
 Both threads run compiled code without the GIL. They share two counters: the chunks that the main thread has closed, and
 those whose ``lcs`` the second has completed. Each is written by one thread, with release, and read by the other, with
-acquire, and has a cache line of its own. Whoever waits looks at the counter some thousand times, then lets others run.
+acquire, and has a cache line of its own. Whoever waits looks at the counter some hundred times, then lets others run.
 """
 
 from __future__ import annotations
