@@ -113,24 +113,22 @@ class Window:
 
     def fill(self, source: Array) -> None:
         """Fill the window."""
+        self._take(source, 0, 0, UNTIMED)  # compiles the loop while no second thread waits for it
         with self._second_thread():
-            if self.slide == 1:
-                self._loop(self.state, self._progress, source, self.range, 0, self._answers, UNTIMED)
-            else:
-                self._by_slices(source, self.range)
+            self._take(source, self.range, 0, UNTIMED)
 
     def run(self, source: Array, count: int, taken: Array = UNTIMED) -> None:
         """Take ``count`` values, on from where the source was left and again from its start after its end."""
         with self._second_thread():
-            if self.slide == 1:
-                self._loop(self.state, self._progress, source, 0, count, self._answers, taken)
-            else:
-                self._by_slices(source, count)
+            self._take(source, 0, count, taken)
 
-    def _by_slices(self, source: Array, count: int) -> None:
-        size, rest = divmod(self.range, self.slide)
-        sizes = (size, self.slide, rest, count)
-        self._loop(self.state, self._progress, source, *sizes, self._answers, self._open)
+    def _take(self, source: Array, fill: int, count: int, taken: Array) -> None:
+        if self.slide == 1:
+            self._loop(self.state, self._progress, source, fill, count, self._answers, taken)
+        else:
+            size, rest = divmod(self.range, self.slide)
+            sizes = (size, self.slide, rest, fill + count)
+            self._loop(self.state, self._progress, source, *sizes, self._answers, self._open)
 
     def results(self) -> list[Any]:
         """The newest results, oldest first."""
