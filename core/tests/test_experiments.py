@@ -20,9 +20,11 @@ from sash_experiments.base_intervals import BaseIntervals
 from sash_experiments.claims import CLAIMS, Unshown, Verdict
 from sash_experiments.claims.claim import line, logarithmic, ratio
 from sash_experiments.claims.counted import CLAIMS as COUNTED
+from sash_experiments.compiled.rung import SPIKE
 from sash_experiments.dashboard import buckets_of, query_of
 from sash_experiments.experiment import PAPERS, SCALES
 from sash_experiments.generators import debs12_lines, football
+from sash_experiments.pba_latency import BY_CLOCK
 from sash_experiments.raw import COMPILED, FIELDS, PYTHON, Measured, Results, saving
 from sash_experiments.registry import EXPERIMENTS, run, stored
 from sash_experiments.timing import spikes, summary
@@ -199,6 +201,17 @@ def test_a_verdict_separates_the_direction_from_the_size(tmp_path: Path) -> None
         rates = {"PBA": factor * 1e6, "TwoStacks": 1e6}
         _kept(tmp_path, [Measured("uniform", "32768", name, 0, "values/s", rate) for name, rate in rates.items()])
         assert _verdicts(tmp_path)[ABOVE] == (verdict, ours)
+
+
+def test_a_direction_comes_with_what_was_measured(tmp_path: Path) -> None:
+    spikes_ns = {"PBA": 2000.0, "SBA": 3000.0}
+    rows = [Measured(f"2^14{BY_CLOCK}", SPIKE, name, 0, "ns", value, COMPILED) for name, value in spikes_ns.items()]
+    for _ in saving(tmp_path / "pba-tab2.small.csv", FIELDS, rows, {"scale": "small", "cores": 2}):
+        pass
+    (told,) = (each for each in judged(tmp_path) if each.claim.text.startswith("PBA has no latency spikes"))
+    assert told.verdict == "holds in direction, not in size"
+    expected = "PBA's are lower, by 1.5× where the paper has 0.5 against 31 µs: 2.0 against 3.0 µs (compiled)"
+    assert told.ours == expected and told.why == ""  # no cause is supposed of what is compiled
 
 
 def test_claims_are_judged_on_the_compiled_rung_where_it_is_there(tmp_path: Path) -> None:

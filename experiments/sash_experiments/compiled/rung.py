@@ -128,7 +128,7 @@ def latencies_of(
     slides: int,
     warm: int,
 ) -> Iterator[Measured]:
-    """Nanoseconds of each slide by the processor's counter: summaries, and the slowest in time."""
+    """Nanoseconds of each slide by the processor's counter: summaries, the slowest, and how often PBA waited."""
     per_tick = nanoseconds_per_tick()
     for name, window in contenders:
         nanoseconds = slide_nanoseconds(name, window, source, slides, warm, per_tick)
@@ -139,6 +139,9 @@ def latencies_of(
         yield Measured(panel, SPIKE, name, number, "ns", typical, COMPILED)
         for x, value in slowest:
             yield Measured(f"{panel}: slowest slides in time", str(x), name, number, "ns", value, COMPILED)
+        waits = window.waits_percent
+        if waits is not None:
+            yield Measured(f"{panel}: waits for lcs", "waits", name, number, "% of chunks", waits, COMPILED)
 
 
 def slide_nanoseconds(name: str, window: Window, source: Array, slides: int, warm: int, per_tick: float) -> array[int]:

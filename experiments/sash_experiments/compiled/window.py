@@ -20,7 +20,7 @@ from sash_experiments.compiled.loops import ANSWERS, PLACE, PROGRESS, by_slice, 
 from sash_experiments.compiled.operations import Array, Operations, operations
 from sash_experiments.compiled.pba import WAITS, pba
 from sash_experiments.compiled.recalc import recalc
-from sash_experiments.compiled.sba import sba
+from sash_experiments.compiled.sba import CLOSED, sba
 from sash_experiments.compiled.slick_deque import slick_deque
 from sash_experiments.compiled.slick_moments import slick_moments
 from sash_experiments.compiled.slide_side import slide_side
@@ -106,6 +106,11 @@ class Window:
     def waits(self) -> int:
         """How often PBA's main thread has waited for ``lcs``."""
         return int(self.state[3][WAITS]) if self._steps.second is not None else 0
+
+    @property
+    def waits_percent(self) -> float | None:
+        """Of how many of a hundred chunks; None if there is no second thread to wait for."""
+        return None if self._steps.second is None else 100 * self.waits / max(int(self.state[0][CLOSED]), 1)
 
     def source(self, values: Sequence[Any]) -> Array:
         """Values as the loops take them."""
