@@ -77,15 +77,23 @@ def adapter_imports() -> list[str]:
 def lane_drivers() -> list[str]:
     """The modules above ``engine`` that drive lanes.
 
-    Counted are modules that import a lane, a class of ``engine`` with methods ``process`` and ``advance``, and call
-    ``process`` of something.
+    Counted are modules that import a lane, a class of ``engine`` with methods ``process`` and ``advance``, or one with
+    a method that returns a lane, and call ``process`` of something.
     """
-    lanes = {node.name for path in modules(CORE / "engine") for node in _classes(path) if _is_lane(node)}
+    classes = [node for path in modules(CORE / "engine") for node in _classes(path)]
+    lanes = {node.name for node in classes if _is_lane(node)}
+    lanes |= {node.name for node in classes if lanes & _returned(node)}
     return [_name(path) for path in modules() if not _name(path).startswith("engine/") and _drives(_tree(path), lanes)]
 
 
 def _is_lane(node: ast.ClassDef) -> bool:
     return {"process", "advance"} <= {method.name for method in node.body if isinstance(method, ast.FunctionDef)}
+
+
+def _returned(node: ast.ClassDef) -> set[str]:
+    """The names in what its methods are annotated to return."""
+    returns = [method.returns for method in node.body if isinstance(method, ast.FunctionDef) and method.returns]
+    return {name.id for annotation in returns for name in ast.walk(annotation) if isinstance(name, ast.Name)}
 
 
 def _drives(tree: ast.AST, lanes: set[str]) -> bool:
