@@ -291,3 +291,10 @@ class TestNumbers:
 
 def test_kinds_can_be_looked_up() -> None:
     assert Kind("holistic") is sash.Median().kind
+
+
+@given(total=st.floats(), exponent=st.integers(0, 40), odd=st.integers(1, 9))
+def test_the_mean_of_a_full_window_is_a_quotient_to_the_bit(total: float, exponent: int, odd: int) -> None:
+    full, count = sash.Mean().full("f"), odd << exponent
+    assert full is not None
+    assert np.float64(full.lower(total, count)).tobytes() == np.float64(total / count).tobytes()

@@ -65,7 +65,9 @@ def _value(value: Any, _: Any) -> Any:
 
 
 def _over(total: Any, count: int) -> Any:
-    return total / count
+    """The quotient. By a power of two the product is the same to the bit, and takes a fraction of the time."""
+    inverse = 1.0 / count
+    return total * inverse if count & (count - 1) == 0 else total / count
 
 
 def _count_and_sum(total: Any, count: Any, _: Any) -> tuple[Any, Any]:
