@@ -42,7 +42,8 @@ def test_every_format_so_far_is_kept() -> None:
 
 def test_a_newer_format_is_refused(spark_cluster: SparkCluster, kafka: Kafka, topics: None, shared: Path) -> None:
     """As an older release sees the checkpoint of this one."""
-    pack(shared / "older.zip", {"sash/state/envelope.py": (f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION - 1}\n")})
+    older = {"sash/state/snapshot_format.py": (f"\nVERSION = {VERSION}\n", f"\nVERSION = {VERSION - 1}\n")}
+    pack(shared / "older.zip", older)
     release.unpack(VERSION, shared)
     driver = release.start(spark_cluster, kafka, "older.zip")
     wait_for("the job's end", driver.ended)
