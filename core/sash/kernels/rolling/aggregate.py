@@ -85,11 +85,12 @@ def exact_rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bo
     """The kernels of the functions that slices are merged with."""
     functions = aggregation.sliced(dtypes[0].kind).functions
     takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
-    return _aggregate(functions, functions, dtypes, takes_tuples, masked, aggregation.name)
+    return _aggregate(functions, functions, dtypes, takes_tuples, masked, aggregation.name, pairs=False)
 
 
 class RollingAggregate(CompiledAggregate):
-    """Kernels of windows over rows, for columns of one set of types.
+    """Kernels of windows over rows, for columns of one set of types. ``pairs``: two chunks may run side by side, which
+    is faster and takes longer to compile.
 
     Functions for clean values stop at NaN, which spoils them; those of ``nan_safe`` take any value.
     """
@@ -102,10 +103,12 @@ class RollingAggregate(CompiledAggregate):
         takes_tuples: bool,
         masked: bool,
         name: str,
+        pairs: bool = True,
     ) -> None:
-        self._nan_safe = (nan_safe, nan_safe, inputs, takes_tuples, masked, name)
+        self._nan_safe = (nan_safe, nan_safe, inputs, takes_tuples, masked, name, pairs)
         self._full, self._masked = isinstance(functions, Full), masked
         self._watched = functions != nan_safe and inputs[0].kind == "f" and not self._full
+        self._pairs = pairs
         self._cost: float | None = None
         super().__init__(functions, inputs, takes_tuples and not self._full, name)
         self.nullable = masked or self._kinds.nullable
@@ -141,7 +144,9 @@ class RollingAggregate(CompiledAggregate):
     @property
     def _paired(self) -> bool:
         """Whether kernels run two chunks side by side."""
-        return self.builtin and not self._masked and self._kinds.partial == self._kinds.result == "float64"
+        return (
+            self._pairs and self.builtin and not self._masked and self._kinds.partial == self._kinds.result == "float64"
+        )
 
     def suffixes(self, n: int) -> tuple[Array, ...]:
         """Scratch arrays for the ``lcs`` of a chunk, or of two side by side."""

@@ -78,9 +78,9 @@ class Runner:
     def begin_after(self, chunk: Arrays) -> None:
         """Go on behind a whole chunk that another runner runs."""
         chunk = chunk if _are_readable(chunk) else tuple(map(np.array, chunk))
-        spoilt = self.aggregate.kernels.run("spoils", self.n, (chunk,), ())
+        spoilt = self.aggregate.kernels.run("spoils", _STRETCH, (chunk,), ())  # compiled at once: many rows follow
         aggregate = self.aggregate.nan_safe if spoilt else self.aggregate
-        aggregate.kernels.run("backward", self.n, (chunk, self.n), (self.buffers[0],))
+        aggregate.kernels.run("backward", _STRETCH, (chunk, self.n), (self.buffers[0],))
         self.buffers[3][0][self.n] = chunk[0][-1]
         self.state[:] = (0, 1, 0, 0, 0)
 
