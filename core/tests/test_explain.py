@@ -133,6 +133,13 @@ def test_chunks_of_one_thread() -> None:
     assert chunk_lengths(sash.explain(ask(sash.sliding(16), algorithm="daba"))) == set()
 
 
+def test_a_plan_with_threads_is_shown_only_where_there_can_be_one() -> None:
+    sessions = ask(sash.session(5, on="ts"))
+    assert "SBA: a second thread would not help: windows have no fixed length" in sash.explain(sessions, parallel=True)
+    with pytest.raises(TypeError, match="parallel must be True, False or None; got 'yes'"):
+        sash.explain(sessions, parallel="yes")  # type: ignore[arg-type]
+
+
 def test_a_plan_is_facts(two_cores: None) -> None:
     (lane,) = plan(ask(sash.sliding(10_000, 3), aggregates={"peak": NATIVE})).lanes
     assert (lane.algorithm, lane.reason, lane.asked, lane.chunks) == ("PBA", Reason.SECOND_THREAD, False, {None: 2501})

@@ -19,7 +19,7 @@ from sash.aggregations.custom import Together
 __all__ = ["ASSUMED_MERGE_NS", "MergeTime", "handover_ns", "merge_time"]
 
 ASSUMED_MERGE_NS = 1000
-"""Of a merge that has not been measured: that of a small function in Python."""
+"""What a merge is taken to cost if it cannot be measured: as much as a small function in Python."""
 _ROUNDS, _CALLS = 5, 50
 
 

@@ -59,6 +59,8 @@ def explain(query: Query, *, parallel: bool | None = None) -> str:
     state      about 5 slices per key; a partial is as large as a result
     compiled   batches run in Numba kernels where the types allow it, single rows in Python
     """
+    if parallel is not None and not isinstance(parallel, bool):
+        raise TypeError(f"parallel must be True, False or None; got {parallel!r}")
     return describe(plan(query, parallel=parallel))
 
 

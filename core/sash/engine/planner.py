@@ -153,10 +153,10 @@ def _plan_chunks(query: Query, lane: Lane, decisions: Decisions, name: str, aske
     """SBA, or PBA if its second thread helps."""
     windows = _windows(query, lane)
     sizes = _chunks_of_pba(query, windows)
-    if not sizes:
-        parallel, detail = False, "windows have no fixed length"
-    if asked is not None:
-        parallel, detail = asked and bool(sizes), ""
+    parallel, detail = False, "windows have no fixed length"
+    settled = asked is not None and bool(sizes)
+    if settled:
+        parallel, detail = bool(asked), ""
     elif sizes:
         releases_gil = Bundle(query).merging.releases_gil
         parallel, detail = choose_second_thread(releases_gil, max(sizes.values()), lambda: merge_time_of(query))
@@ -165,7 +165,7 @@ def _plan_chunks(query: Query, lane: Lane, decisions: Decisions, name: str, aske
         sizes = _shared_chunks(windows)
     chunk_of = partial(_largest_chunk, next(iter(sizes.values()))) if parallel and len(windows) == 1 else half_or_less
     reason = Reason.SECOND_THREAD if parallel else Reason.NO_SECOND_THREAD
-    reason = reason if asked is None else Reason.THREADS_ASKED
+    reason = Reason.THREADS_ASKED if settled else reason
 
     def store(bundle: Bundle) -> Store:
         return Chunks(bundle.merging, chunk_of, shared_pool() if parallel else None, _expected(windows))

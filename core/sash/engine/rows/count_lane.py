@@ -89,7 +89,7 @@ class CountLane:
     # tuples
 
     def take(self, time: Any, values: Values) -> list[Result]:
-        """Take a tuple; the results that it brings."""
+        """Take a tuple and return the results that it completes."""
         combine, saa, csa = self._combine, self._saa, self._csa
         partial = self._lift(values)
         number, inside = divmod(self.accepted, self._slide)
