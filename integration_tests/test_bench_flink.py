@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from sash_experiments.benchmarks.flink.bench import groups, is_chosen
+from sash_experiments.benchmark import is_chosen
+from sash_experiments.benchmarks.flink.bench import groups
 from sash_experiments.benchmarks.flink.tables import Results, tables
 
 
@@ -52,7 +53,7 @@ def test_every_contender_has_a_name_of_its_own_and_can_be_chosen_by_it() -> None
 def test_jobs_take_turns_and_end(tmp_path: Path) -> None:
     out, page = tmp_path / "flink.csv", tmp_path / "page.md"
     page.write_text("before\n<!-- flink: begin -->\n<!-- flink: end -->\nafter\n", encoding="utf-8")
-    options = "--turns 2 --seconds 0.5 --warm 0.5 --only".split()
+    options = "--turns 2 --seconds 1.5 --warm 0.5 --only".split()
     only = "count-84-64:sash packed;count-84-1024:source alone"
     command = [sys.executable, "-m", "sash_experiments", "bench", "flink", *options, only]
     command += [f"--out={out}", f"--readme={page}"]

@@ -29,4 +29,5 @@ def test_a_run_that_is_ended_leaves_what_was_there(tmp_path: Path, engine: str, 
             os.close(pid)
     assert code == (143 if number == signal.SIGTERM else 130), (tmp_path / "said").read_text()
     assert list((tmp_path / "results").iterdir()) == []
+    assert sorted(path.name for path in (tmp_path / "scratch").iterdir()) == []
     assert len(found) > 1 and all(address.is_loopback for address, *_ in found), "as in test_listening.py"

@@ -5,6 +5,8 @@ What the pages take as given (a DataFrame, a stream, files) is made here.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 from datetime import datetime, timedelta
@@ -54,29 +56,27 @@ def readings() -> dict[str, list[Any]]:
 
 
 def rows_of(columns: dict[str, list[Any]]) -> list[tuple[Any, ...]]:
-    return sorted(zip(*(columns[name] for name in sorted(columns)), strict=True))
-
-
-def readme() -> tuple[str, str, str]:
-    """The README's first code: here, on Spark, on Flink."""
-    code = blocks("README.md", "python")[0]
-    here, spark, flink = re.split(r"^(?=import sash_)", code, flags=re.MULTILINE)
-    return here, spark, flink
+    """The rows in one order; Spark's timestamps have the zone of its session, UTC, where others have none."""
+    plain = {
+        name: [value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in values]
+        for name, values in columns.items()
+    }
+    return sorted(zip(*(plain[name] for name in sorted(plain)), strict=True))
 
 
 @pytest.fixture
-def here() -> dict[str, Any]:
-    """The README's names after its part that runs here."""
-    names: dict[str, Any] = {"frame": readings()}
-    run(readme()[0], names)
-    assert len(names["peaks"]["peak"]) == 2 * (ROWS // 2 - 1023)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The README's names after its first example, and the results of its query here over more readings."""
+    names = paste("README.md", monkeypatch, tmp_path, only=1)
+    names["peaks"] = sash.run(names["query"], readings())
+    assert len(names["peaks"]["peak"]) == 2 * (ROWS // 50 + 1)  # a window ends every 5 s, each plug has 5 rows a second
     return names
 
 
 def test_the_readme_on_spark(spark: SparkSession, here: dict[str, Any]) -> None:
     expected = rows_of(here["peaks"])
     here["df"] = spark.createDataFrame(pa.table(readings()))
-    run(readme()[1], here)
+    run(blocks("README.md", "python")[1], here)
     assert rows_of(here["peaks"].toArrow().to_pydict()) == expected
 
 
@@ -86,7 +86,7 @@ def test_the_readme_on_flink(flink: StreamExecutionEnvironment, here: dict[str, 
     flink.set_runtime_mode(RuntimeExecutionMode.BATCH)
     expected = rows_of(here["peaks"])
     here["stream"] = _stream(flink, tmp_path / "readings.json")
-    run(readme()[2], here)
+    run(blocks("README.md", "python")[2], here)
     with here["peaks"].execute_and_collect() as results:
         rows = [row.as_dict() for row in results]
     assert rows_of({name: [row[name] for row in rows] for name in rows[0]}) == expected
@@ -108,10 +108,20 @@ def _stream(env: StreamExecutionEnvironment, path: Path) -> DataStream:
 
 
 def test_the_page_on_flink(flink: StreamExecutionEnvironment, capsys: pytest.CaptureFixture[str]) -> None:
-    (first, *_) = blocks("docs/flink.md", "python")
-    run(first, {})
+    from pyflink.table import StreamTableEnvironment
+
+    first, changelog = blocks("docs/flink.md", "python")
+    names: dict[str, Any] = {}
+    run(first, names)
     (expected,) = re.findall(r"print\(row\)  # (.*)", first)
     assert expected in capsys.readouterr().out
+    names["t_env"] = t_env = StreamTableEnvironment.create(flink)
+    rows = "('a', 3.0, TIMESTAMP '2026-01-01 00:00:00'), ('a', 5.0, TIMESTAMP '2026-01-01 00:00:20')"
+    readings = t_env.sql_query(f"SELECT plug, CAST(v AS DOUBLE) AS `load`, ts FROM (VALUES {rows}) AS r(plug, v, ts)")
+    t_env.create_temporary_view("readings", readings)
+    run(changelog, names)
+    found = t_env.execute_sql("SELECT plug, peak FROM peaks").collect()
+    assert [tuple(row) for row in found] == [("a", 5.0)]
 
 
 def test_the_page_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +143,15 @@ def test_the_page_on_spark(spark: SparkSession, tmp_path: Path, monkeypatch: pyt
             '"checkpointLocation", …': f'"checkpointLocation", {checkpoint!r}',
             ".start()": ".trigger(availableNow=True).start().awaitTermination()",
             "/path/to/checkpoint": checkpoint,
+            "/path/to/updates": str(tmp_path / "updates"),
             "'peak.toml'": f"'{tmp_path / 'peak.toml'}'",
             '"sorted.csv"': repr(str(tmp_path / "sorted.csv")),
             '"data/debs14"': repr(str(tmp_path / "debs14")),
+            '"changes"': repr(str(tmp_path / "changes")),
         }
         run(code, names, **paths)
     assert spark.read.parquet(str(tmp_path / "out")).count() > 0
-    assert (tmp_path / "debs14").is_dir()
+    assert (tmp_path / "debs14").is_dir() and (tmp_path / "changes").is_dir()
 
 
 def test_the_page_on_columns() -> None:
@@ -175,3 +187,49 @@ def test_the_page_on_the_command_line(
         assert main(command.split()) == 0, command
         assert "Traceback" not in capsys.readouterr().err
     assert (tmp_path / "peaks.parquet").exists()
+
+
+def paste(page: str, monkeypatch: pytest.MonkeyPatch, folder: Path, only: int | None = None) -> dict[str, Any]:
+    """Run the code of a page, or ``only`` its first blocks, in a folder, and compare what it prints with the page."""
+    monkeypatch.chdir(folder)
+    text = (ROOT / page).read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    found = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", text, re.DOTALL | re.MULTILINE)
+    for code, expected in found[:only]:
+        if ">>>" not in code:
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output):
+                run(code, names)
+            assert not expected or output.getvalue() == expected, code
+    return names
+
+
+def test_getting_started_runs_as_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paste("docs/getting-started.md", monkeypatch, tmp_path)
+    assert "<svg" in (tmp_path / "trades.svg").read_text(encoding="utf-8")
+
+
+def test_the_pictures_are_those_that_the_page_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "images").mkdir()
+    paste("docs/plots.md", monkeypatch, tmp_path)
+    drawn = {path.name: path.read_text(encoding="utf-8") for path in (tmp_path / "images").iterdir()}
+    assert drawn == {name: (ROOT / "docs" / "images" / name).read_text(encoding="utf-8") for name in drawn}
+    assert len(drawn) == 4
+
+
+def test_the_tutorial_ends_in_a_live_job(
+    flink: StreamExecutionEnvironment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = paste("docs/tutorial.md", monkeypatch, tmp_path)
+    assert names["count"] == 6
+
+
+def test_all_code_of_the_pages_is_run() -> None:
+    """A page with code that is no doctest is named by a test."""
+    with_code = {
+        path.relative_to(ROOT).as_posix()
+        for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+        if blocks(path.relative_to(ROOT).as_posix(), "python")
+    }
+    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    assert [page for page in sorted(with_code) if f'{Path(page).name}"' not in tests] == []

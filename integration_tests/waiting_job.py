@@ -45,7 +45,8 @@ def waiting_job(folder: Path, program: list[str]) -> Iterator[subprocess.Popen[b
         os.mkfifo(folder / fifo)
     given = {name for name in os.environ if "FLINK" in name or name.startswith("_python")} - {"FLINK_ENV_JAVA_OPTS"}
     clean = {name: value for name, value in os.environ.items() if name not in given}
-    clean |= {"REACHED": str(folder / "reached"), "GO_ON": str(folder / "go-on")}
+    (folder / "scratch").mkdir()
+    clean |= {"TMPDIR": str(folder / "scratch"), "REACHED": str(folder / "reached"), "GO_ON": str(folder / "go-on")}
     clean["PYTHONPATH"] = os.pathsep.join([str(folder), *(path for path in sys.path if path)])
     with (
         open(folder / "said", "w") as said,

@@ -9,10 +9,14 @@ Streams
 Sorted batches
     :class:`SortedBatches` takes record batches of rows that are sorted by key and emits record batches of results;
     :func:`coalesce_batches` makes such batches large enough.
+Two phases
+    :func:`reduces_first` decides whether rows become slices before those of a key come together. Then a
+    :class:`SliceReducer` takes the rows of a task, and a :class:`SliceMerger` the slices of a group of keys.
 Results
     :func:`result_columns` are the columns (:class:`Column`) of a query's results in those of Arrow's types that an
     engine has (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window
-    are values of the column that :func:`bound_column` names, or a :data:`POSITION`.
+    are values of the column that :func:`bound_column` names, or a :data:`POSITION`. Of a changelog the
+    column :data:`CHANGE` says what a row is.
 Queries, times, state
     :func:`parse_query` and :class:`QueryImportError`; :func:`nanoseconds` of a duration and :data:`STEPS` of units;
     :func:`milliseconds` of a time and back to the :func:`moment`, up to the :data:`FARTHEST`; the
@@ -41,9 +45,10 @@ from typing import TYPE_CHECKING, Any
 from sash.aggregators.pba import WAITING, hold_pool, release_pool
 from sash.query.file import QueryImportError, parse_query
 from sash.query.import_paths import near
-from sash.runtime.arrow_output import ArrowOutput, Column, EngineTypes, result_columns
+from sash.runtime.arrow_output import CHANGE, ArrowOutput, Column, EngineTypes, result_columns
 from sash.runtime.operator import KeyedOperator, KeyOperator, Outcomes
 from sash.runtime.sorted_batches import SortedBatches, coalesce_batches
+from sash.runtime.two_phases import SliceMerger, SliceReducer, reduces_first
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.values import dumps
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
     from sash.cli.files import in_micros
 
 __all__ = [
+    "CHANGE",
     "FARTHEST",
     "POSITION",
     "STEPS",
@@ -68,6 +74,8 @@ __all__ = [
     "KeyedOperator",
     "Outcomes",
     "QueryImportError",
+    "SliceMerger",
+    "SliceReducer",
     "SortedBatches",
     "UsageError",
     "bound_column",
@@ -82,6 +90,7 @@ __all__ = [
     "nanoseconds",
     "near",
     "parse_query",
+    "reduces_first",
     "release_pool",
     "result_columns",
     "root_cause",

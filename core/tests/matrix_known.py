@@ -48,7 +48,7 @@ KNOWN: list[Known] = [
         NO_PRECISION,
     ),
     Known(
-        "Min | Max | ArgMin with it | ArgMax with it | First | Last | Quantile lower | own",
+        "Min | Max | Mode | ArgMin with it | ArgMax with it | First | Last | Quantile lower | own",
         "decimal | time | timestamp[s] | timestamp[ms] | timestamp[us] | timestamp[ms, zone] | timestamp[us, zone]",
         "Flink by record | Flink packed",
         "both",

@@ -14,24 +14,27 @@ import pytest
 __all__ = ["RedisServer"]
 
 
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        port: int = sock.getsockname()[1]
-        return port
-
-
 class RedisServer:
     """Writes its log before it answers, unless ``durable`` is False: then it forgets everything when it stops."""
 
-    def __init__(self, folder: Path, durable: bool = True) -> None:
+    tls_port: int | None = None
+    certificate: Path | None = None
+
+    @staticmethod
+    def free_port() -> int:
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            port: int = sock.getsockname()[1]
+            return port
+
+    def __init__(self, folder: Path, durable: bool = True, *options: str) -> None:
         program = shutil.which("redis-server")
         if program is None:
             pytest.fail("there is no redis-server on PATH: scripts/redis installs it on Debian and Ubuntu")
         self._folder = folder
-        self.port = _free_port()
+        self.port = self.free_port()
         log = ["--appendonly", "yes", "--appendfsync", "always"] if durable else ["--appendonly", "no", "--save", ""]
-        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), *log]
+        self._command = [program, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), *log, *options]
         self.start()
 
     @property
@@ -58,7 +61,7 @@ class RedisServer:
             with socket.create_connection(("127.0.0.1", self.port), 1) as sock:
                 sock.settimeout(1)
                 sock.sendall(b"PING\r\n")
-                return sock.recv(16).startswith(b"+PONG")
+                return sock.recv(16).startswith((b"+PONG", b"-NOAUTH"))
         except OSError:
             return False
 

@@ -109,6 +109,11 @@ def cumulatives(draw: st.DrawFn, numbers: st.SearchStrategy[Any] = WHOLE) -> Win
     return sash.cumulative(step * steps, step=step, offset=draw(st.one_of(st.just(0), numbers)), on="ts")
 
 
+def trailings(numbers: st.SearchStrategy[Any] = WHOLE) -> st.SearchStrategy[Window]:
+    closed = st.sampled_from(["right", "right", "both", "left", "neither"])
+    return st.builds(lambda range_, closed: sash.trailing(range_, closed, on="ts"), numbers, closed)
+
+
 def sessions(numbers: st.SearchStrategy[Any] = WHOLE) -> st.SearchStrategy[Window]:
     return st.builds(lambda gap: sash.session(gap, on="ts"), numbers)
 
@@ -129,6 +134,7 @@ def ordered_windows(numbers: st.SearchStrategy[Any] = WHOLE) -> st.SearchStrateg
         count_windows(),
         sessions(numbers),
         cumulatives(numbers),
+        trailings(numbers),
         PUNCTUATED,
         lasts(numbers),
         st.sampled_from([Growing("ts"), GrowingCounts(), Lookback()]),
@@ -337,6 +343,7 @@ def timestamp_scenarios(draw: st.DrawFn, zone: timezone | None = None) -> Scenar
         "time": sash.sliding(f"{r}s", f"{s}s", offset=f"{draw(seconds)}s"),
         "session": sash.session(timedelta(seconds=draw(seconds))),
         "last": sash.last(draw(st.integers(1, 4)), every=f"{draw(seconds)}s"),
+        "trailing": sash.trailing(f"{draw(seconds)}s", draw(st.sampled_from(["right", "both", "left", "neither"]))),
         "count": draw(count_windows()),
         "mark": sash.punctuated("mark"),
     }

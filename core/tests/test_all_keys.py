@@ -247,7 +247,7 @@ class TestWatermark:
             op.process(row(number, 1))
         asked = []
         for lane in op._driver.lanes[0].rows().lanes:
-            lane.move = lambda watermark, own=lane.move: asked.append(watermark) or own(watermark)  # type: ignore[func-returns-value, method-assign, misc]
+            lane.move = lambda *call, own=lane.move: asked.append(call) or own(*call)  # type: ignore[func-returns-value, method-assign]
         for ts in range(2, 102):
             op.process(row(7, ts))
         assert len(asked) <= 300

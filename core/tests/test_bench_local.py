@@ -20,6 +20,9 @@ def test_every_part_runs(tmp_path: Path) -> None:
     assert text.startswith("before\n") and text.endswith("after\n")
     for title in (
         "`sash.run` by key",
+        "Trailing windows by key",
+        "Days of a time zone",
+        "A table larger than memory",
         "`sash.rolling`",
         "First results",
         "`Operator.process`",

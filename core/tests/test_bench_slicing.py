@@ -6,6 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+from sash_experiments.benches import SLICING
+from sash_experiments.verdicts import judged
+
+FROM_IT = {each.name for each in SLICING}
+
 
 def test_every_part_runs(tmp_path: Path) -> None:
     output, page = tmp_path / "slicing.csv", tmp_path / "page.md"
@@ -19,3 +24,4 @@ def test_every_part_runs(tmp_path: Path) -> None:
     assert text.startswith("before\n") and text.endswith("after\n")
     for title in ["Goals", *(f"Figure {number}" for number in range(8, 17)), "Columns"]:
         assert title in text
+    assert "not run" not in {each.verdict for each in judged(tmp_path) if each.claim.experiment in FROM_IT}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
@@ -75,7 +76,7 @@ BOUNDS: dict[type[FifoAggregator], Bound] = {
 
 
 def slide_costs(
-    algorithm: type[FifoAggregator], aggregation: sash.Aggregation, n: int, values: list[float]
+    algorithm: Callable[[sash.Aggregation], FifoAggregator], aggregation: sash.Aggregation, n: int, values: list[float]
 ) -> list[int]:
     """The combines of each slide (evict, insert, query) of a full window."""
     counted = Counted(aggregation)
@@ -142,6 +143,36 @@ def test_daba_is_constant_for_any_interleaving(algorithm: type[FifoAggregator], 
         window.query()
         assert counted.calls - before <= (1 if algorithm is DABA else 2)  # DABA caches the total
         assert window.partials <= (2 if algorithm is DABA else 1) * len(window) + 2
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_daba_without_its_cache_costs_one_more_a_step(n: int) -> None:
+    uncached = partial(DABA, cached=False)
+    costs = slide_costs(uncached, sash.Max(), n, [i * 7919 % 1009 for i in range(21 * n)])
+    assert max(costs) <= 8
+    assert sum(costs) <= 5 * len(costs) + 8
+    if n == 257:
+        with_it = slide_costs(DABA, sash.Max(), n, list(range(21 * n)))
+        assert sum(costs) / sum(with_it) == pytest.approx(5 / 4, abs=0.02)
+    window = uncached(sash.Max())
+    window.insert_many(range(n))
+    assert window.partials == 2 * n
+
+
+@pytest.mark.parametrize("pattern", ["+" * 9 + "-" * 9, "++-", "+-", "++++++-" * 3 + "-" * 15])
+def test_daba_without_its_cache_is_constant_for_any_interleaving(pattern: str) -> None:
+    counted = Counted(sash.Max())
+    window = DABA(counted, cached=False)
+    for step in pattern * 40:
+        before = counted.calls
+        if step == "+":
+            window.insert(7)
+        else:
+            window.evict()
+        assert counted.calls - before <= (4 if step == "+" else 3)
+        before = counted.calls
+        window.query()
+        assert counted.calls - before <= 1
 
 
 @pytest.mark.parametrize("algorithm", [TwoStacks, TwoStacksLite, ABA])

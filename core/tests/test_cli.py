@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import fsspec  # type: ignore[import-untyped]
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -165,9 +168,10 @@ def test_no_results_are_a_file_with_columns_and_no_rows(tmp_path: Path, query: P
 
 ERRORS = {
     "no query file": (2, ["--query", "no.toml", "--input", "in.csv"], "no.toml: there is no such query file"),
+    "a query file that cannot be read": (2, ["--query", "in.csv/q.toml", "--input", "in.csv"], "file cannot be read: "),
     "a query file that is wrong": (2, ["--query", "bad.toml", "--input", "in.csv"], "bad.toml, line 2: "),
-    "no data": (1, ["--query", "q.toml", "--input", "no.csv"], "no.csv: there is no such file or folder"),
-    "an empty folder": (1, ["--query", "q.toml", "--input", "empty"], "holds no Parquet, CSV or JSON lines files"),
+    "no data": (2, ["--query", "q.toml", "--input", "no.csv"], "no.csv: there is no such file or folder"),
+    "an empty folder": (2, ["--query", "q.toml", "--input", "empty"], "holds no Parquet, CSV or JSON lines files"),
     "no such column": (
         1,
         ["--query", "q.toml", "--input", "other.csv"],
@@ -175,9 +179,27 @@ ERRORS = {
     ),
     "a wrong type": (1, ["--query", "q.toml", "--input", "wrong.csv"], "'ts'"),
     "no format": (2, ["--query", "q.toml", "--input", "in.data"], "add --format"),
-    "not JSON": (1, ["--query", "q.toml", "--input", "bad.jsonl"], "line 2: this is not JSON"),
-    "not an object": (1, ["--query", "q.toml", "--input", "list.jsonl"], "line 1: expected an object"),
-    "not Parquet": (1, ["--query", "q.toml", "--input", "bad.parquet"], "cannot be read as parquet"),
+    "not JSON": (2, ["--query", "q.toml", "--input", "bad.jsonl"], "line 2: this is not JSON"),
+    "not an object": (2, ["--query", "q.toml", "--input", "list.jsonl"], "line 1: expected an object"),
+    "not Parquet": (2, ["--query", "q.toml", "--input", "bad.parquet"], "cannot be read as parquet"),
+    "more values than columns": (2, ["--query", "q.toml", "--input", "ragged.csv"], "ragged.csv, line 3: cannot be"),
+    "a text without an end": (2, ["--query", "q.toml", "--input", "endless.csv"], "endless.csv, line 3: cannot be"),
+    "a ragged row that is no text": (
+        2,
+        ["--query", "q.toml", "--input", "latin.csv"],
+        "latin.csv, line 2: cannot be",
+    ),
+    "deep JSON": (2, ["--query", "q.toml", "--input", "deep.jsonl"], "line 1: values are nested too deeply"),
+    "more than 64 bits": (
+        2,
+        ["--query", "q.toml", "--input", "bits.jsonl"],
+        "line 2: 9223372036854775808 is no whole number of 64 bits",
+    ),
+    "a number without an end": (
+        2,
+        ["--query", "q.toml", "--input", "digits.jsonl"],
+        "line 1: 1111111111111111111111111…",
+    ),
     "no engine": (
         2,
         ["--query", "q.toml", "--input", "in.csv", "--engine", "spork"],
@@ -198,6 +220,12 @@ FILES = {
     "wrong.csv": "key,ts,load,seq\n1,yesterday,1.5,0\n",
     "bad.jsonl": '{"key": 1}\nkey 2\n',
     "list.jsonl": "[1, 2]\n",
+    "ragged.csv": "key,ts,load,seq\n1,2020-01-01T00:00:00,1.5,0\n1,2020-01-01T00:00:00,1.5,0,7\n",
+    "endless.csv": 'key,ts,load,seq\n1,2020-01-01T00:00:00,1.5,0\n"' + "x" * 200_000,
+    "latin.csv": "key,ts,load,seq\n\udce9,2020-01-01T00:00:00,1.5,0,7\n",
+    "deep.jsonl": "[" * 100_000 + "]" * 100_000 + "\n",
+    "bits.jsonl": '{"key": 9223372036854775807}\n{"key": 9223372036854775808}\n',
+    "digits.jsonl": f'{{"key": {"1" * 5_000}}}\n',
     "bad.parquet": "no",
 }
 
@@ -215,12 +243,18 @@ def test_what_is_wrong_is_one_sentence_and_an_exit_code(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     for name, content in FILES.items():
-        (tmp_path / name).write_text(content, encoding="utf-8")
+        (tmp_path / name).write_text(content, encoding="utf-8", errors="surrogateescape")
     before = sorted(tmp_path.rglob("*"))
     code, shown, said = ran("run", *arguments)
     assert (code, shown) == (expected, ""), said
     assert text in said and said.count("\n") == 1 and said.startswith("sash: ")
     assert sorted(tmp_path.rglob("*")) == before  # nothing is half written
+
+
+def test_a_csv_file_of_empty_lines_has_no_rows(tmp_path: Path, query: Path, ran: Ran) -> None:
+    (tmp_path / "in.csv").write_text("key,ts,load,seq\n\n\n")
+    code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.csv", "--output", tmp_path / "out.jsonl")
+    assert (code, (tmp_path / "out.jsonl").read_text()) == (0, ""), said
 
 
 def test_nested_results_do_not_go_into_csv(tmp_path: Path, ran: Ran) -> None:
@@ -282,6 +316,8 @@ def test_ends_between_values_of_the_column_are_told_beside_positions(
 def test_explain_tells_the_plan(query: Path, ran: Ran) -> None:
     code, shown, _ = ran("explain", query)
     assert code == 0 and shown.strip() == str(sash.explain(sash.load_query(query)))
+    code, shown, _ = ran("explain", "--verbose", query)
+    assert code == 0 and shown.strip() == str(sash.explain(sash.load_query(query), verbose=True))
 
 
 def test_help_is_everywhere(ran: Ran) -> None:
@@ -331,3 +367,135 @@ def test_a_stream_whose_engine_does_not_tell_its_state_says_so() -> None:
 def test_progress_tells_how_far_it_is() -> None:
     assert line(Tally("computing", 10), None, 1) == "computing, 10 rows in, 0 out, 1 s"
     assert line(Tally("computing", 20), 10, 1).startswith("[########################] 100 %")
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl"])
+@pytest.mark.parametrize("compression", ["gz", "zst"])
+def test_compressed_files_and_patterns(tmp_path: Path, query: Path, ran: Ran, kind: str, compression: str) -> None:
+    plain, packed = tmp_path / f"in-1.{kind}", tmp_path / f"in-1.{kind}.{compression}"
+    assert ran("generate", "debs14", "--rows", ROWS, "--output", plain)[0] == 0
+    assert ran("run", query, "--input", plain, "--output", tmp_path / "expected.parquet")[0] == 0
+    with pa.output_stream(str(packed), compression="detect") as file:
+        file.write(plain.read_bytes())
+    plain.unlink()
+    out = tmp_path / f"out.{kind}.{compression}"
+    code, _, said = ran("run", query, "--input", tmp_path / "in-*", "--output", out)
+    assert code == 0, said
+    magic = {"gz": b"\x1f\x8b", "zst": b"\x28\xb5\x2f\xfd"}[compression]
+    assert out.read_bytes().startswith(magic)
+    expected = table_of(tmp_path / "expected.parquet")
+    assert rows_of(table_of(out).cast(expected.schema)) == rows_of(expected)
+
+
+def test_a_pattern_that_no_file_has(tmp_path: Path, query: Path, ran: Ran) -> None:
+    code, _, said = ran("run", query, "--input", tmp_path / "none-*.csv")
+    assert (code, said) == (2, f"sash: {tmp_path}/none-*.csv: no file has such a name\n")
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
+def test_standard_input_and_output(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
+    data, out, packed = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}", tmp_path / f"piped.{kind}"
+    assert ran("generate", "debs14", "--rows", ROWS, "--output", data)[0] == 0
+    assert ran("run", query, "--input", data, "--output", out)[0] == 0
+    command = [sys.executable, "-m", "sash", "run", str(query), "--input", "-", "--output", "-", "--quiet"]
+    command += ["--format", kind, "--output-format", kind]
+    done = subprocess.run(command, input=data.read_bytes(), capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    packed.write_bytes(done.stdout)
+    assert rows_of(table_of(packed)) == rows_of(table_of(out))
+
+
+def test_standard_input_needs_a_format(query: Path, ran: Ran) -> None:
+    assert ran("run", query, "--input", "-")[::2] == (
+        2,
+        "sash: --input -: say in which format standard input is with --format\n",
+    )
+
+
+def test_one_query_is_named_once(tmp_path: Path, query: Path, ran: Ran) -> None:
+    code, _, said = ran("run", query, "--query", query, "--input", tmp_path)
+    assert code == 2
+    assert "not allowed with argument" in said
+    assert ran("run", "--input", tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (["ex"], {"explain", "experiment"}),
+        (["run", "--inp"], {"--input"}),
+        (["run", "--format", ""], {"parquet", "csv", "jsonl"}),
+        (["completion", ""], {"bash", "fish", "zsh", "-h", "--help"}),
+    ],
+)
+def test_a_shell_completes_commands_and_options(ran: Ran, words: list[str], completed: set[str]) -> None:
+    code, script, _ = ran("completion", "bash")
+    assert code == 0
+    words_ = " ".join(f"'{word}'" for word in ["sash", *words])
+    ask = f"{script}\nCOMP_WORDS=({words_}); COMP_CWORD={len(words)}; _sash; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+    shown = subprocess.run(["bash", "-c", ask], capture_output=True, text=True, check=True).stdout
+    assert set(shown.split()) == completed
+
+
+def test_fish_completes_commands_options_and_their_values(ran: Ran) -> None:
+    code, script, _ = ran("completion", "fish")
+    lines = script.splitlines()
+    assert code == 0
+    assert any(
+        line.startswith("complete -c sash -n __fish_use_subcommand -xa run -d 'Run a query file") for line in lines
+    )
+    in_run = "complete -c sash -n '__fish_seen_subcommand_from run'"
+    assert any(line.startswith(f"{in_run} -l format -xa 'parquet csv jsonl' -d ") for line in lines)
+    assert any(line.startswith(f"{in_run} -l input -r -d ") for line in lines)
+    assert any(line.startswith(f"{in_run} -l streaming -d ") for line in lines)
+    if fish := shutil.which("fish"):
+        ask = f"{script}\ncomplete -C 'sash run --form'"
+        shown = subprocess.run([fish, "-c", ask], capture_output=True, text=True, check=True).stdout
+        assert [line.partition("\t")[0] for line in shown.splitlines()] == ["--format"]
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    """A folder of fsspec's file system in memory, by its URL."""
+    fs = fsspec.filesystem("memory")
+    yield "memory://bucket"
+    fs.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize("streaming", [[], ["--streaming"]], ids=["batch", "streaming"])
+def test_urls_of_fsspec_are_read_and_written(
+    tmp_path: Path, query: Path, ran: Ran, memory: str, streaming: list[str]
+) -> None:
+    folder = tmp_path / "plugs"
+    assert ran("generate", "debs14", "--rows", 3000, "--output", folder, "--files", 3)[0] == 0
+    fs = fsspec.filesystem("memory")
+    fs.makedirs("/bucket/plugs")
+    for file in sorted(folder.iterdir()):
+        fs.put_file(str(file), f"/bucket/plugs/{file.name}")
+        time.sleep(0.002)
+    expected = tmp_path / "expected.jsonl"
+    assert ran("run", query, "--input", folder, "--output", expected, *streaming)[0] == 0
+    for place in (f"{memory}/plugs", f"{memory}/plugs/*.parquet"):
+        assert ran("run", query, "--input", place, "--output", f"{memory}/out.jsonl", *streaming)[0] == 0
+        lines = sorted(fs.cat_file("/bucket/out.jsonl").decode().splitlines())
+        assert lines == sorted(expected.read_text().splitlines())
+    assert ran("run", query, "--input", f"{memory}/plugs", "--output", f"{memory}/peaks")[0] == 0
+    assert sorted(PurePosixPath(name).name for name in fs.ls("/bucket/peaks", detail=False)) == [
+        "_SUCCESS",
+        "part-00000.parquet",
+    ]
+    assert "is not empty" in ran("run", query, "--input", f"{memory}/plugs", "--output", f"{memory}/peaks")[2]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("memory://nowhere/plugs.csv", "memory://nowhere/plugs.csv: there is no such file"),
+        ("memory://nowhere/*.csv", "memory://nowhere/*.csv: there is no such file"),
+        ("nothing://bucket/plugs.csv", "nothing://bucket/plugs.csv: Protocol not known: nothing"),
+    ],
+)
+def test_urls_that_cannot_be_read(query: Path, ran: Ran, url: str, said: str) -> None:
+    code, _, error = ran("run", query, "--input", url)
+    assert code == 2
+    assert said in error and error.count("\n") == 1

@@ -217,7 +217,7 @@ def test_of_two_runs_to_one_folder_the_first_that_ends_wins(here: Path, hidden: 
 def test_an_error_of_the_data_leaves_no_folder(here: Path) -> None:
     (here / "in" / "2.parquet").write_text("not Parquet")
     done = complete(here, "out")
-    assert done.returncode == 1 and "cannot be read as parquet" in done.stderr
+    assert done.returncode == 2 and "cannot be read as parquet" in done.stderr
     assert names(here / "results") == []
 
 

@@ -367,9 +367,9 @@ def take_turns(stream: Stream, random: Any) -> None:
 def _row_by_row(rows: RowLane, event: Event, query: sash.Query) -> Iterator[dict[str, Any]]:
     rows.mark()
     if event[0] == "row":
-        found = rows.take(event[1]["ts"], tuple(event[1][name] for name in query.values))
+        found = rows.take(0, event[1]["ts"], tuple(event[1][name] for name in query.values))
     else:
-        found = rows.move(event[1] if event[0] == "advance" else math.inf)
+        found = rows.move(0, event[1] if event[0] == "advance" else math.inf)
     for result in found or []:
         row: dict[str, Any] = {"window": rows.lane.names[result.window]} if isinstance(query.windows, Mapping) else {}
         row |= {"window_start": result.start, "window_end": result.end}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,30 @@ def test_two_threads_hand_over_thousands_of_chunks() -> None:
         assert found[0].results() == found[1].results()
         assert 0 <= found[1].waits <= 60_000 / max(size // 2, 1) + 1
         assert found[0].waits_percent is None and 0 <= (found[1].waits_percent or 0) <= 100
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "PBA"])
+def test_a_run_in_pieces_is_one_run(name: str) -> None:
+    """What loops hold in registers is in the state again when they end."""
+    whole, pieces = (Window(name, sash.Max(), 9, answers=64) for _ in range(2))
+    source = whole.source([float(value * 37 % 101) for value in range(200)])
+    whole.fill(source)
+    pieces.fill(source)
+    whole.run(source, 60)
+    for count in (1, 0, 2, 7, 50):
+        pieces.run(source, count)
+    assert whole.results() == pieces.results()
+    for mine, other in zip(whole.state, pieces.state, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors are chosen on Linux only")
+def test_two_threads_leave_the_choice_of_processors_as_it_was() -> None:
+    before, window = os.sched_getaffinity(0), Window("PBA", sash.Max(), 8)
+    source = window.source([3.0, 1.0, 2.0])
+    window.fill(source)
+    window.run(source, 1000)
+    assert os.sched_getaffinity(0) == before
 
 
 def test_ticks_are_taken_of_every_step() -> None:

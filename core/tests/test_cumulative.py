@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.engine.columns.rules.time import CumulativePeriods
+from sash.engine.columns.rules.periods import CumulativePeriods
 from sash.testing import evaluate
 from strategies import HALVES, TENTHS, Row, Scenario, cumulatives, queries, scenarios
 from test_operator import batch, on
@@ -109,8 +109,8 @@ def test_a_cumulative_window_shares_slices_with_others() -> None:
 
 def test_explain_files_and_equality(tmp_path: Path) -> None:
     window = sash.cumulative("1d", step="1h", offset="30m")
-    assert "cumulative 1d by 1h offset 30m; context free" in sash.explain(query(window))
-    assert "Numba" in sash.explain(query(window))
+    assert "cumulative 1d by 1h offset 30m; context free" in sash.explain(query(window), verbose=True)
+    assert "Numba" in sash.explain(query(window), verbose=True)
     text = sash.dump_query(query(window))
     assert '[window]\ntype = "cumulative"\nrange = "1d"\nstep = "1h"\noffset = "30m"\n' in text
     (tmp_path / "query.toml").write_text(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sash
@@ -156,3 +157,14 @@ class TestCheckLaws:
         window.insert_many([3, 9, 4, 8])
         window.evict()
         assert window.query() == -1
+
+
+def test_functions_of_code_without_a_module() -> None:
+    """As ``exec`` of a text makes them, in notebooks of some kinds."""
+    names: dict[str, Any] = {"sash": sash}
+    exec("largest = sash.aggregation('x', lift=lambda v: v, combine=lambda a, b: max(a, b))", names)
+    query = sash.Query(windows=sash.sliding(2), aggregates={"x": names["largest"]})
+    op = sash.Operator(query)
+    assert [row["x"] for x in (3.0, 1.0, 2.0) for row in op.process({"x": x})] == [3.0, 2.0]
+    assert sash.run(query, {"x": [3.0, 1.0, 2.0]})["x"] == [3.0, 2.0]
+    assert sash.rolling(np.array([3.0, 1.0, 2.0]), names["largest"], 2).tolist() == [3.0, 2.0]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sash
+from catalogue import UncachedDABA
 from sash.aggregators import DABA, FIFO, PBA, SBA, FifoAggregator, FlatFAT, SlideSide
 from sash.testing import Failing, count_windows
 
@@ -50,7 +51,7 @@ def aggregation_for(algorithm: type[FifoAggregator]) -> sash.Aggregation:
     return sash.Last() if algorithm.__name__ == "SlickDeque" else sash.Collect()
 
 
-@pytest.mark.parametrize("algorithm", FIFO)
+@pytest.mark.parametrize("algorithm", [*FIFO, UncachedDABA])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("evicted", [0, 1, 3, 6, 7, 11, 12])
 def test_a_combine_that_raises_changes_nothing(algorithm: type[FifoAggregator], operation: str, evicted: int) -> None:

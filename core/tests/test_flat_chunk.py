@@ -83,7 +83,9 @@ def test_large_partials_are_merged_in_another_thread(
         complete(chunk)
 
     monkeypatch.setattr(flat_chunk.FlatChunk, "complete", seen)
-    query = sash.Query(windows=sash.sliding(1024, 1), aggregates={"a": aggregation})
+    monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 50_000)
+    # A merge of these takes tens of nanoseconds on a fast machine, which is not worth a thread.
+    query = sash.Query(windows=sash.sliding(1024, 1), aggregates={"a": aggregation}, combine_time="1us")
     op = sash.Operator(query)
     assert "PBA" in op.explain() and "another thread" in op.explain()
     op.warm_up()

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import sash
 from sash.kernels import compiled_aggregate, disk_cache, partition, row_passes, tiers
 from sash.kernels.compile import infer_kinds
+from sash.kernels.inputs import as_columns
 from sash.kernels.kinds import NotCompilable, builtin_kinds
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.rolling import aggregate as rolling_aggregate
@@ -26,6 +27,9 @@ BUILTIN = [
     sash.Count("x"), sash.Sum("x"), sash.Mean("x"), sash.Min("x"), sash.Max("x"), sash.GeometricMean("x"),
     sash.MinCount("x"), sash.MaxCount("x"), sash.SampleStdDev("x"), sash.PopulationStdDev("x"), sash.First("x"),
     sash.Last("x"), sash.M4("x"), sash.ArgMax("x", "y"), sash.ArgMin("x", "y"), sash.Collect("x"), sash.Median("x"),
+    sash.SampleVariance("x"), sash.PopulationVariance("x"), sash.Skewness("x"), sash.Kurtosis("x"), sash.Product("x"),
+    sash.Covariance("x", "y"), sash.Correlation("x", "y"), sash.Slope("x", "y"), sash.WeightedMean("x", "y"),
+    sash.ExponentialMean("x", "y", half_life=3), sash.Any("x"), sash.Mode("x"), sash.ExactDistinctCount("x"),
 ]  # fmt: skip
 HASH = sash.aggregation(
     "x", lift=lambda v: v, combine=lambda a, b: (a * 31 + b) % (2**61 - 1), lower=lambda p: p ^ (p << 7), name="hash"
@@ -135,6 +139,23 @@ def test_few_rows_do_not_even_import_numba(tmp_path: Path) -> None:
         "print('numba' in sys.modules)"
     )
     assert _run(program, tmp_path) == "False\n"
+
+
+FIRST_BATCH = """
+import sys, numpy as np, sash
+rows = 500
+frame = {"k": np.arange(rows) % 7, "t": np.arange(rows), "x": np.random.default_rng(1).random(rows)}
+aggregates = {"max": sash.Max("x"), "mean": sash.Mean("x"), "median": sash.Median("x")}
+for windows in [sash.sliding(16), sash.sliding(60, 10, on="t"), sash.session(5, on="t"), sash.trailing(20, on="t")]:
+    query = sash.Query(key="k", windows=windows, aggregates=aggregates)
+    assert len(sash.Operator(query).process_batch(frame)["max"]) > 30
+    assert sash.Operator(query).process({name: column[0].item() for name, column in frame.items()}) == []
+print("numba" in sys.modules)
+"""
+
+
+def test_the_first_batch_and_the_first_row_do_not_even_import_numba(tmp_path: Path) -> None:
+    assert _run(FIRST_BATCH, tmp_path) == "False\n"
 
 
 def test_nothing_is_compiled_with_the_compiler_disabled(tmp_path: Path) -> None:
@@ -313,3 +334,35 @@ def test_explain_says_that_kernels_run_as_python_so_far(monkeypatch: pytest.Monk
     op = sash.Operator(sash.Query(sash.sliding(4), {"max": sash.Max("x")}))
     op.process_batch({"x": np.arange(50.0)})
     assert "compiled   max: yes, once 200,000 rows have come; kernels run as Python so far" in op.explain()
+
+
+@given(
+    st.lists(st.lists(st.floats(width=64), min_size=1, max_size=4), min_size=1, max_size=12),
+    st.sampled_from([sash.Max("x"), sash.Sum("x"), sash.Mean("x"), sash.SampleStdDev("x"), sash.PopulationStdDev("x")]),
+)
+def test_single_partials_are_lowered_at_once_as_one_by_one(
+    windows: list[list[float]], aggregation: sash.Aggregation
+) -> None:
+    form = ranges_aggregate(aggregation, (np.dtype("f8"),))
+    values = np.array([value for window in windows for value in window])
+    starts = np.cumsum([0, *map(len, windows)])
+    partials = form.reduce(as_columns(aggregation, (values,), None), starts)
+    which = np.arange(len(windows))
+    at_once = form.totals(partials, which, which + 1)
+    nothing = form.empty(1)  # among which kernels look at each
+    together = tuple(np.concatenate(arrays) for arrays in zip(partials, nothing, strict=True))
+    one_by_one = form.totals(together, which, which + 1)
+    assert _canonical(at_once.results) == _canonical(one_by_one.results)
+    nulls = [np.zeros(len(windows)) if totals.nulls is None else totals.nulls for totals in (at_once, one_by_one)]
+    assert (nulls[0] == nulls[1]).all()
+    assert at_once.merges == one_by_one.merges == 0
+
+
+@given(st.lists(st.integers(0, 6), min_size=1, max_size=12))
+def test_starts_of_groups_are_the_same_in_both_tiers(codes: list[int]) -> None:
+    array, starts = np.array(codes), [np.empty(codes[-1] + 2, np.int64) for _ in range(2)]
+    fill = groups._fill_starts
+    ascend = [fill._interpreted(array, starts[0]), fill._python(array, starts[1])]
+    assert ascend == [codes == sorted(codes)] * 2
+    if ascend[0]:
+        assert starts[0].tolist() == starts[1].tolist() == np.searchsorted(array, np.arange(codes[-1] + 2)).tolist()

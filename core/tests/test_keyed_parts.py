@@ -139,3 +139,60 @@ def test_a_window_of_a_million_slices_is_not_written_again(monkeypatch: pytest.M
         header, written, deleted = op.snapshot_parts()
         assert len(written) in (1, 2) and len(deleted) in (1, 2)
         assert len(header) + sum(map(len, written.values())) < 90_000 < len(op.snapshot()) / 100
+
+
+def parts_of(op: KeyedOperator, blocks: dict[Any, bytes]) -> tuple[bytes, dict[Any, bytes]]:
+    header, written, deleted = op.snapshot_parts()
+    return header, {name: block for name, block in (blocks | written).items() if name not in deleted}
+
+
+def test_blocks_of_another_stream_are_refused() -> None:
+    saved = []
+    for x in (1, 5):
+        op = KeyedOperator(SUM)
+        op.process_batch({"k": ["a"] * 20, "x": [x] * 20})
+        saved.append(parts_of(op, {}))
+    (header, own), (_, others) = saved
+    assert own.keys() == others.keys()
+    for name in own:
+        with pytest.raises(StateError, match="not those of its header, but of another stream"):
+            KeyedOperator.restore_parts(SUM, header, own | {name: others[name]})
+
+
+def test_blocks_of_a_fork_of_the_stream_are_refused() -> None:
+    op = KeyedOperator(SUM)
+    op.process_batch({"k": ["a"] * 20, "x": [1] * 20})
+    header, blocks = parts_of(op, {})
+    forks = []
+    for x in (1, 5):
+        fork = KeyedOperator.restore_parts(SUM, header, blocks)
+        fork.process_batch({"k": ["a"] * 20, "x": [x] * 20})
+        forks.append(parts_of(fork, blocks))
+    (one, _), (_, others) = forks
+    with pytest.raises(StateError, match="not those of its header"):
+        KeyedOperator.restore_parts(SUM, one, others)
+    assert KeyedOperator.restore_parts(SUM, *forks[1]).metrics["tuples_in"] == 40
+
+
+def test_blocks_that_a_header_does_not_know_may_be_there() -> None:
+    op = KeyedOperator(SUM)
+    op.process_batch({"k": ["a"] * 20, "x": [1] * 20})
+    header, blocks = parts_of(op, {})
+    op.process_batch({"k": ["a"] * 20, "x": [1] * 20})
+    later = blocks | op.snapshot_parts().written  # written, but the new header is not
+    assert len(later) > len(blocks)
+    assert KeyedOperator.restore_parts(SUM, header, later).metrics["tuples_in"] == 20
+
+
+def test_a_lane_that_is_no_longer_asked_for_leaves_its_blocks() -> None:
+    windows = {"n": sash.sliding(100), "km": sash.sliding(100, 10, on="km")}
+    query = sash.Query(key="k", windows=windows, aggregates={"n": sash.Sum("x")})
+    op = KeyedOperator(query, own_watermark="key")
+    op.process_batch({"k": ["a"] * 20, "x": [1] * 20, "km": list(range(0, 400, 20))})
+    header, blocks = parts_of(op, {})
+    assert {order for order, _, _ in blocks} == {"", "km"}
+    fewer = KeyedOperator.restore_parts(query.using(windows={"n": windows["n"]}), header, blocks)
+    fewer.process_batch({"k": ["a"] * 20, "x": [1] * 20})
+    header, blocks = parts_of(fewer, blocks)
+    assert {order for order, _, _ in blocks} == {""}
+    assert KeyedOperator.restore_parts(fewer.query, header, blocks).metrics["tuples_in"] == 40

@@ -403,6 +403,22 @@ class TestMixed:
             op = sash.Operator.restore(op.query, op.snapshot())
         check(scenario, op, results)
 
+    def test_late_tuples_stay_apart_from_sessions_before_once_a_window_is_added(self) -> None:
+        """Sessions 1-5 and 8-10 are a gap apart, although late tuples led from 10 to 8.
+
+        1 2 3 4 5     8 9 10   12
+        |-------|     |----|   ▲ emits 8-10
+        """
+        asked = sash.Query(
+            windows={"runs": sash.session(2, on="ts")}, aggregates={"max": sash.Max("x")}, time="ts", allowed_lateness=3
+        )
+        times = [1, 2, 3, 4, 5, 10, 8, 9, 12]
+        events: list[Event] = [("row", {"ts": ts, "x": ts, "mark": False}) for ts in times]
+        events.insert(6, ("add", "marks", sash.punctuated("mark")))
+        scenario = Scenario(asked, events)
+        op = sash.Operator(asked)
+        check(scenario, op, [result for event in events for result in on(op, event)])
+
     @FEW
     @given(scenario=scenarios())
     def test_saving_changes_nothing(self, scenario: Scenario) -> None:

@@ -180,7 +180,7 @@ def test_slices_that_are_final_are_written_once() -> None:
 
 def test_explain_tells_what_was_decided() -> None:
     query = asked(windows={"a": sash.sliding(20, 2, on="ts"), "n": sash.sliding(8)}, allowed_lateness=3)
-    text = sash.explain(query)
+    text = sash.explain(query, verbose=True)
     assert "a: W[20, 2] on ts; context free" in text and "n: W[8, 1]; forward context free, on counts" in text
     assert "FiBA: late tuples change slices" in text
     assert "kept in their slice: W[8, 1] counts tuples that may come out of order" in text

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import sash
 from sash.kernels import order_statistics
 from sash.testing import count_windows, naive
+from sash.values.arrays import with_nulls
 
 Array = np.ndarray[Any, Any]
 INTERPOLATIONS = ["linear", "lower", "higher", "nearest"]
@@ -235,3 +236,107 @@ def test_out_is_filled() -> None:
     out = np.zeros(4)
     assert sash.rolling(np.arange(5.0), sash.Median(), 2, out=out) is out
     assert out.tolist() == [0.5, 1.5, 2.5, 3.5]
+
+
+STREAMS: dict[str, Any] = {
+    "counts": {"windows": sash.sliding(5)},
+    "slides": {"windows": sash.sliding(6, 4, partial=True)},
+    "time": {
+        "windows": {"a": sash.sliding("10s", "2s"), "b": sash.sliding("30s", "10s")},
+        "time": "t",
+        "time_unit": "s",
+    },
+    "session": {"windows": sash.session("3s"), "time": "t", "time_unit": "s"},
+    "trailing": {"windows": sash.trailing("5s"), "time": "t", "time_unit": "s"},
+    "late": {"windows": sash.sliding("10s", "2s"), "time": "t", "time_unit": "s", "allowed_lateness": "20s"},
+}
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.one_of(
+        st.lists(st.one_of(st.none(), NUMBERS), min_size=1, max_size=50),
+        st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=50),
+    ),
+    stream=st.sampled_from(list(STREAMS)),
+    interpolation=st.sampled_from(INTERPOLATIONS),
+    data=st.data(),
+)
+def test_streams_of_batches(
+    tier: None, values: list[Any], stream: str, interpolation: str, data: st.DataObject
+) -> None:
+    size = len(values)
+    seconds = data.draw(st.lists(st.integers(0, 60), min_size=size, max_size=size))
+    if stream != "late":
+        seconds.sort()
+    keys = data.draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
+    aggregates = {
+        "m": sash.Median("x", interpolation=interpolation),
+        "q": sash.Quantile("x", 0.9, interpolation=interpolation),
+        "n": sash.Count(),
+    }
+    query = sash.Query(key="k", aggregates=aggregates, **STREAMS[stream])
+    rows = [{"t": t, "k": key, "x": value} for t, key, value in zip(seconds, keys, values, strict=True)]
+    by_row = sash.Operator(query)
+    expected = [result for row in rows for result in by_row.process(row)] + by_row.close()
+    operator, found, at = sash.Operator(query), [], 0
+    while at < size:
+        end = at + data.draw(st.integers(1, 20))
+        found += _listed_rows(operator.process_batch(_columns(rows[at:end])))
+        if data.draw(st.booleans()):
+            operator = sash.Operator.restore(query, operator.snapshot())
+        if data.draw(st.booleans()) and end < size:
+            found += operator.process(rows[end])
+            end += 1
+        at = end
+    found += operator.close()
+    if stream == "late":  # batches correct once a batch, rows at once
+        expected, found = _last_revisions(expected), _last_revisions(found)
+    np.testing.assert_equal(sorted(found, key=_place), sorted(expected, key=_place))
+
+
+def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (row["k"], row["window_end"], str(row.get("window")), row["window_start"])
+
+
+def _last_revisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({_place(row): row | {"revision": 0} for row in rows}.values())
+
+
+def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    missing = [row["x"] is None for row in rows]
+    whole = all(isinstance(row["x"], int | None) for row in rows)
+    values = np.array([0 if row["x"] is None else row["x"] for row in rows], np.int64 if whole else np.float64)
+    return {
+        "t": np.array([row["t"] for row in rows]),
+        "k": np.array([row["k"] for row in rows]),
+        "x": with_nulls(values, np.array(missing)),
+    }
+
+
+def _listed_rows(table: dict[str, Any]) -> list[dict[str, Any]]:
+    columns = {name: listed(column) for name, column in table.items()}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    values=st.lists(NUMBERS, min_size=1, max_size=60),
+    shares=st.lists(st.floats(0, 1), min_size=2, max_size=4),
+    interpolations=st.lists(st.sampled_from(INTERPOLATIONS), min_size=4, max_size=4),
+    window=st.sampled_from([sash.sliding(5), sash.sliding(7, 3, partial=True), sash.sliding(9, 4, on="t")]),
+)
+def test_several_quantiles_in_one_pass(
+    tier: None, values: list[float], shares: list[float], interpolations: list[str], window: Any
+) -> None:
+    size = len(values)
+    data = {"k": np.arange(size) % 2, "t": np.arange(size), "x": np.array(values), "w": np.arange(size) % 3 > 0}
+    aggregates = {
+        f"{i}": sash.Quantile("x", q, interpolation=one, where="w" if i == 1 else None)
+        for i, (q, one) in enumerate(zip(shares, interpolations, strict=False))
+    }
+    aggregates["again"] = aggregates["0"]
+    together = sash.run(sash.Query(key="k", windows=window, aggregates=aggregates), data)
+    for name, aggregate in aggregates.items():
+        alone = sash.run(sash.Query(key="k", windows=window, aggregates={name: aggregate}), data)
+        np.testing.assert_equal(listed(together[name]), listed(alone[name]))

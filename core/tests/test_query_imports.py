@@ -118,7 +118,7 @@ def test_names_without_a_module_are_aggregations_and_windows_only() -> None:
         if not (isinstance(own, type) and issubclass(own, sash.Aggregation)) or own is sash.Aggregation:
             with pytest.raises(QueryFileError):
                 parse_query(aggregate(f'function = "{name}"'))
-        if name not in ("sliding", "tumbling", "cumulative", "session", "last", "punctuated"):
+        if name not in ("sliding", "tumbling", "cumulative", "trailing", "session", "last", "punctuated"):
             with pytest.raises(QueryFileError, match="unknown type"):
                 parse_query(window(f'type = "{name}"'))
 

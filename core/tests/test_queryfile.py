@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import operator
 import tomllib
 from collections.abc import Iterator
@@ -289,7 +290,7 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
             'type = "sliding"',
             "",
             3,
-            "expected type: one of sliding, tumbling, cumulative, session, last, punctuated, while, or a path",
+            "expected type: one of sliding, tumbling, cumulative, trailing, session, last, punctuated, while",
         ),
         ('type = "sliding"', 'type = "slidng"', 4, "unknown type 'slidng'; did you mean 'sliding'"),
         ('type = "sliding"', 'type = "hopping!"', 4, "unknown type 'hopping!'; expected one of sliding, tumbling"),
@@ -303,7 +304,7 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
         ("[aggregates.peak]", "[aggregate.peak]", 7, "unknown key 'aggregate'; did you mean 'aggregates'"),
         ('function = "Max"', "", 7, "expected function: one of"),
         ('function = "Max"', 'function = "Maximum"', 8, "unknown function 'Maximum'; did you mean"),
-        ('function = "Max"', 'function = "Max"\nq = 0.5', 9, "unknown key 'q'; expected no arguments"),
+        ('function = "Max"', 'function = "Max"\nq = 0.5', 9, "unknown key 'q'; expected where"),
         ('function = "Max"', 'function = "Quantile"\nq = 7', 9, "q"),
         ('columns = "load"', "columns = 5", 9, "expected a column name, or a list of them; got 5"),
         ('columns = "load"', 'columns = ["load", "x"]', 9, "Max reads 1 column; got 2"),
@@ -356,6 +357,54 @@ def test_a_file_that_is_no_text(tmp_path: Path) -> None:
         load_query(path)
     with pytest.raises(FileNotFoundError):
         load_query(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    {
+        "digits": (f'time = "ts"\nwindow = {{ range = {"9" * 5_000} }}', 2, "the number is too long"),
+        "arrays": (f'time = "ts"\nkey = {"[" * 5_000}{"]" * 5_000}', 2, "values are nested too deeply"),
+        "tables": (f'time = "ts"\n\nkey = {"{a=" * 5_000}1{"}" * 5_000}', 3, "values are nested too deeply"),
+        "parts": (f'time = "ts"\n{".".join(["a"] * 8_000)} = 1', 2, "the parts of its keys are nested too deeply"),
+        "infinite": (
+            'aggregates.n = { function = "Count" }\n'
+            f'window = {{ type = "tumbling", on = "km", range = {"9" * 400} }}',
+            2,
+            "too large",
+        ),
+        "share": (
+            f'aggregates.x = {{ function = "Quantile", columns = "x", q = {"9" * 400} }}\nwindow = {{ type = "last" }}',
+            1,
+            "too large",
+        ),
+        "algorithm": (
+            'algorithm = "dabba"\nwindow = { type = "sliding", range = 2 }\naggregates.n = { function = "Count" }',
+            1,
+            "did you mean 'daba'",
+        ),
+    }.values(),
+    ids=["digits", "arrays", "tables", "parts", "infinite", "share", "algorithm"],
+)
+def test_what_is_too_large_or_misspelt_is_refused_at_its_line(text: str, line: int, words: str) -> None:
+    with pytest.raises(sash.QueryFileError, match=words) as caught:
+        parse_query(text)
+    assert caught.value.line == line
+
+
+@pytest.mark.parametrize(
+    "zone", ["America/" + "New_York" * 100, "America", "America/New_York/x", "\0", "/etc/passwd"], ids=range(5)
+)
+def test_a_zone_that_is_no_zone_is_refused_at_its_line(zone: str) -> None:
+    window = json.dumps(zone).join(['window = { type = "tumbling", range = "1d", zone = ', " }"])
+    with pytest.raises(sash.QueryFileError, match=r"query, line 2: time zone .* is not known here") as caught:
+        parse_query(f'time = "ts"\n{window}\naggregates.n = {{ function = "Count" }}')
+    assert len(str(caught.value)) < 2000
+
+
+def test_an_error_quotes_long_texts_in_part() -> None:
+    with pytest.raises(sash.QueryFileError) as caught:
+        parse_query(f'time = "ts"\n{"x" * 100_000} = 1')
+    assert len(str(caught.value)) < 2000
 
 
 def test_lines_of_every_way_to_write_a_key() -> None:

@@ -5,7 +5,7 @@ W[6, 3] on time   0 . . │ 3 4 . │ 6 …     3 begins a slice, 4 goes into it
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import sash
 from inside import row_lane
 from sash.engine.rows.lane import RowLane
+from sash.engine.rows.time_lane import TimeLane
 from sash.testing import Failing
 
 WINDOWS: dict[str, dict[str, Any]] = {
@@ -39,6 +40,14 @@ STEPS = st.lists(
     ),
     max_size=80,
 )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_time_lanes() -> Iterator[None]:
+    """Run windows on time by a RowLane, whatever lane suits them best."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TimeLane, "of", staticmethod(lambda *_: None))
+        yield
 
 
 def query_of(windows: str, aggregate: str, delay: int, lateness: int) -> sash.Query:

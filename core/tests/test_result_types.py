@@ -62,6 +62,15 @@ AGGREGATES = {
     "moments": sash.MomentSketch("x"),
     "median": sash.Median("x"),
     "quantile": sash.Quantile("x", q=0.3),
+    "sample variance": sash.SampleVariance("x"),
+    "skewness": sash.Skewness("x"),
+    "kurtosis": sash.Kurtosis("x"),
+    "product": sash.Product("x"),
+    "any": sash.Any("x"),
+    "distinct": sash.ExactDistinctCount("x"),
+    "mode": sash.Mode("x"),
+    "covariance": sash.Covariance("x", "x"),
+    "weighted": sash.WeightedMean("x", "x"),
     "arg": sash.ArgMin("x", "x"),
 }
 
@@ -149,7 +158,7 @@ def test_values_of_decimals_are_those_of_rows_with_the_digits_of_the_type() -> N
     values = [Decimal("0.01"), Decimal("0.02"), Decimal("0.02")]
     table = pa.table({"x": pa.array(values, pa.decimal128(10, 2))})
     query = sash.Query(windows=sash.tumbling(3), aggregates={"m": sash.Mean("x"), "s": sash.Sum("x")})
-    for results in (sash.run(query, table).to_pylist(), sash.run(query, pl.from_arrow(table)).to_dicts()):
+    for results in (sash.run(query, table).to_pylist(), sash.run(query, pl.DataFrame(pl.from_arrow(table))).to_dicts()):
         assert [(row["m"], row["s"]) for row in results] == [(Decimal("0.016667"), Decimal("0.05"))]
 
 

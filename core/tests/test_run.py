@@ -5,9 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_type
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
@@ -176,7 +177,7 @@ def test_an_unknown_algorithm() -> None:
     with pytest.raises(
         ValueError, match=r"algorithm must be 'auto' or one of 'lazy', 'eager', 'sba', .*; got 'quantum'"
     ):
-        sash.explain(_query(algorithm="quantum"))
+        sash.explain(_query(algorithm="quantum"), verbose=True)
 
 
 def test_an_algorithm_that_cannot_serve_an_aggregate() -> None:
@@ -187,10 +188,10 @@ def test_an_algorithm_that_cannot_serve_an_aggregate() -> None:
 def test_explain_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
     native = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
-    text = sash.explain(_query(windows=sash.sliding(10_000, 3), aggregates={"peak": native}))
+    text = sash.explain(_query(windows=sash.sliding(10_000, 3), aggregates={"peak": native}), verbose=True)
     assert "PBA: a second thread helps: 2 cores; a chunk of 2501 slices saves 2499 µs of merges" in text
     assert "3333 a window and 1 tuples" in text and "Theorem 1 with n = 3333, m = 1, s = 3: b* = 2501" in text
-    assert "DABA: the query asks for it" in sash.explain(_query(algorithm="daba"))
+    assert "DABA: the query asks for it" in sash.explain(_query(algorithm="daba"), verbose=True)
 
 
 def test_the_generated_stream_is_the_same_every_time() -> None:
@@ -226,3 +227,17 @@ def test_the_demo_runs(arguments: list[str]) -> None:
     )
     assert "rows/s" in shown.stdout and "recomputed from scratch, are the same" in shown.stdout
     assert not shown.stderr
+
+
+def test_what_comes_out_is_typed_by_what_goes_in() -> None:
+    """Type checkers read this; here the types are those at run time too."""
+    query = sash.Query(windows=sash.sliding(2), aggregates={"peak": sash.Max("load")})
+    of_pandas = sash.run(query, pd.DataFrame({"load": [1, 2]}))
+    of_polars = sash.run(query, pl.DataFrame({"load": [1, 2]}))
+    of_lists = sash.run(query, {"load": [1, 2]})
+    of_rows = sash.run(query, [{"load": 1}, {"load": 2}])
+    assert_type(of_pandas, pd.DataFrame)
+    assert_type(of_polars, pl.DataFrame)
+    assert_type(of_lists, dict[str, Any])
+    assert_type(of_rows, list[dict[str, Any]])
+    assert list(map(type, (of_pandas, of_polars, of_lists, of_rows))) == [pd.DataFrame, pl.DataFrame, dict, list]

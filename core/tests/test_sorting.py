@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.kernels.row_passes import is_sorted, locate
+from sash.kernels.row_passes import locate
+from sash.values.shares import is_sorted
 
 TIMES = st.lists(st.integers(-50, 50), max_size=40)
 DTYPE = st.sampled_from([np.int64, np.float64])

@@ -21,6 +21,7 @@ from sash.values.time_codec import TimeCodec
 BERLIN = ZoneInfo("Europe/Berlin")
 NAIVE = st.datetimes(datetime(1678, 1, 1), datetime(2261, 12, 31))
 ZONES = st.sampled_from([UTC, BERLIN, timezone(timedelta(hours=-5, minutes=-30)), timezone(timedelta(seconds=12345))])
+ZONES_BY_OFFSET = timezone(timedelta(hours=-5, minutes=-30))
 UNITS = "D h m s ms us ns".split()
 
 
@@ -212,7 +213,7 @@ def test_a_first_value_that_is_no_time(value: Any) -> None:
         (np.array(["2024", "1500"], "M8[s]"), ValueError, "row 11: .*1677 and 2262"),
         (MASKED, ValueError, "row 11: every row needs a time"),
         (np.array([True, False]), TypeError, "got values of type bool"),
-        (np.array(["a"]), TypeError, "got values of type <U1"),
+        (np.array(["a"]), TypeError, "'a' is no time in ISO 8601"),
         (np.array([3], "m8[s]"), TypeError, "got values of type timedelta64"),
     ],
 )
@@ -255,3 +256,59 @@ def test_a_zone_or_a_text_that_is_not_known() -> None:
         TimeCodec("datetime", "us", "Mars/Olympus").from_inside(0)
     with pytest.raises(ValueError, match="does not describe"):
         TimeCodec.from_text("sundial - -")
+
+
+@given(moments=st.lists(NAIVE, min_size=1, max_size=12), zone=st.sampled_from([None, UTC, ZONES_BY_OFFSET]))
+def test_texts_are_the_times_that_they_write(moments: list[datetime], zone: Any) -> None:
+    moments = sorted(moments)
+    if zone is not None:
+        moments = [moment.replace(tzinfo=zone) for moment in moments]
+    texts = [moment.isoformat() for moment in moments]
+    if zone is UTC:
+        texts = [text.replace("+00:00", "Z") for text in texts]
+    query = sash.Query(windows=sash.tumbling("1h"), aggregates={"n": sash.Count()}, time="ts")
+    by_time = sash.run(query, [{"ts": moment} for moment in moments])
+    expected = [{name: _text(value) for name, value in row.items()} for row in by_time]
+    assert sash.run(query, [{"ts": text} for text in texts]) == expected
+    op = sash.Operator(query)
+    rows = [result for text in texts for result in op.process({"ts": text})]
+    op = sash.Operator.restore(query, op.snapshot())
+    assert rows + op.close() == expected
+
+
+def _text(value: Any) -> Any:
+    return value.isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pa.table, dict])
+def test_columns_of_texts(library: Any) -> None:
+    query = sash.Query(windows=sash.tumbling("1d"), aggregates={"n": sash.Count()}, time="ts")
+    data = library({"ts": ["2024-03-01T12:00+01:00", "2024-03-01T22:30Z", "2024-03-03T01:00:00+02:00"]})
+    results = sash.run(query, data)
+    ends = results["window_end"].to_pylist() if library is pa.table else list(results["window_end"])
+    assert ends == ["2024-03-02T01:00:00+01:00", "2024-03-03T01:00:00+01:00"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("noon", "column 'ts', row 1: 'noon' is no time in ISO 8601"),
+        ("2024-03-01T12:00:00.1234567", "is finer than microseconds"),
+        ("2024-03-01T12:00:00Z", "expected texts in ISO 8601 without a time zone, as before"),
+        (datetime(2024, 3, 1), "expected texts in ISO 8601 without a time zone, as before"),
+    ],
+)
+def test_texts_that_are_no_times(text: Any, words: str) -> None:
+    query = sash.Query(windows=sash.tumbling("1h"), aggregates={"n": sash.Count()}, time="ts")
+    with pytest.raises(TypeError, match=words):
+        sash.run(query, [{"ts": "2024-03-01"}, {"ts": text}])
+
+
+def test_texts_beside_positions_in_a_typed_table() -> None:
+    windows = {"last": sash.sliding(2), "hour": sash.tumbling("1h")}
+    query = sash.Query(windows=windows, aggregates={"n": sash.Count()}, time="ts")
+    texts = ["2024-03-01T12:00:00", "2024-03-01T12:30:00"]
+    assert [row["window_end"] for row in sash.run(query, pa.table({"ts": texts})).to_pylist()] == [
+        {"position": 2, "ts": None},
+        {"position": None, "ts": "2024-03-01T13:00:00"},
+    ]

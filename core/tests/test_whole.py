@@ -60,7 +60,7 @@ def expected_rows(query: sash.Query, data: Data) -> list[dict[str, Any]]:
 
 
 def rows_of(table: dict[str, Any]) -> list[dict[str, Any]]:
-    columns = {name: list(column) for name, column in table.items()}
+    columns = {name: column.tolist() if isinstance(column, np.ndarray) else column for name, column in table.items()}
     return [
         {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
         for row in (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
@@ -85,6 +85,9 @@ ROLLING = {
     "sum": sash.Sum("x"),
     "first": sash.First("x"),
     "last": sash.Last("x"),
+    "median": sash.Median("x"),
+    "low": sash.Quantile("x", 0.1, interpolation="lower"),
+    "high": sash.Quantile("x", 0.9),
 }
 
 
@@ -97,6 +100,30 @@ def test_a_rolling_window_by_kernels_of_rows(time: str | None, range_: int, data
     window = sash.sliding(range_, slide, partial=partial)
     query = sash.Query(key="k", windows=window, aggregates=ROLLING, time=time)
     assert rows_of(sash.run(query, data)) == expected_rows(query, data)
+
+
+ODD = st.sampled_from([math.nan, math.inf, -math.inf, 1.7e308, 1e-300, 0.1, 1e16])
+"""What sums keep apart, overflow with, or lose digits of."""
+
+
+@pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.parametrize("compile_rows", [10**9, 0])
+def test_a_rolling_window_over_odd_rows(compile_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = {**ROLLING, "std": sash.SampleStdDev("x"), "who": sash.ArgMax("x", "y")}
+    monkeypatch.setattr(tiers, "COMPILE_ROWS", compile_rows)
+    numbers = st.integers(-9, 9).map(float)
+
+    @settings(max_examples=40)
+    @given(range_=st.integers(2, 7), values=st.lists(st.one_of(numbers, numbers, ODD), min_size=1, max_size=60))
+    def check(range_: int, values: list[float]) -> None:
+        size = len(values)
+        data = {"k": np.arange(size) % 3, "x": np.array(values), "y": np.arange(size)}
+        query = sash.Query(key="k", windows=sash.sliding(range_), aggregates=computed)
+        found, expected = rows_of(sash.run(query, data)), expected_rows(query, data)
+        assert [row.pop("std") for row in found] == pytest.approx([row.pop("std") for row in expected], nan_ok=True)
+        assert repr(found) == repr(expected)
+
+    check()
 
 
 def test_large_data_give_the_rows_that_small_blocks_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -188,7 +188,7 @@ class TestFailures:
             sash.Operator(query(sash.window_while(at_most_ten), algorithm="daba"))
 
     def test_explain_says_how(self) -> None:
-        text = sash.explain(query(sash.window_while(at_most_ten)))
+        text = sash.explain(query(sash.window_while(at_most_ten)), verbose=True)
         assert "AMTA: it searches for what a slide policy lets go" in text
         assert "while at_most_ten lets the oldest go" in text
 

@@ -8,6 +8,7 @@ from sash_flink.aggregate import aggregate, aggregate_table, with_watermarks  # 
 from sash_flink.environment import environment  # noqa: E402
 from sash_flink.records import WindowOperatorFunction  # noqa: E402
 from sash_flink.results import LATE, REJECTED, Results  # noqa: E402
+from sash_flink.sql import create_view  # noqa: E402
 
 __all__ = [
     "LATE",
@@ -16,6 +17,7 @@ __all__ = [
     "WindowOperatorFunction",
     "aggregate",
     "aggregate_table",
+    "create_view",
     "environment",
     "with_watermarks",
 ]

@@ -11,11 +11,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Types
 from pyflink.datastream import DataStream
 from pyflink.java_gateway import get_gateway
-from pyflink.table import StreamTableEnvironment, Table
+from pyflink.table import ChangelogMode, Schema, StreamTableEnvironment, Table
 from pyflink.util.java_utils import get_j_env_configuration, to_jarray
 
-from sash import PerformanceWarning, Query
-from sash.spi import KeyedOperator, nanoseconds, near
+from sash import PerformanceWarning, Query, arrival_time
+from sash.spi import CHANGE, KeyedOperator, nanoseconds, near, reduces_first
 from sash_flink import pipeline
 from sash_flink.clock import Clock
 from sash_flink.packed import PackedFunction
@@ -23,8 +23,13 @@ from sash_flink.pipeline import BYTES, jvm
 from sash_flink.records import WindowOperatorFunction
 from sash_flink.results import Results, side_outputs
 from sash_flink.source import Source, column_type, result_schema
+from sash_flink.two_phases import ReduceFunction, SlicesFunction
+from sash_flink.types import timestamp
 
 __all__ = ["aggregate", "aggregate_table", "with_watermarks"]
+
+_REDUCED = 1 << 16
+"""The least number of records that are reduced to slices at a time."""
 
 
 def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = None, **options: Any) -> Results:
@@ -43,6 +48,10 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
     - ``ttl``: forget keys without a tuple for so long, in event time, with their open windows.
     - ``threads``: how many threads of a task slot compute ``lcs`` for all its keys where the plan is PBA; 0: none. By
       default one for each core but one.
+    - ``salted``: in the batch runtime mode, reduce records to slices before they are exchanged by key, so that a key
+      with most of the records does not keep one task busy. True: in the tasks that the stream has; a number: records
+      are first dealt to so many. For commutative aggregates over windows on time and sessions; else an error. By
+      default so without a key, where it can be.
     - ``types``: the Arrow types of results that cannot be inferred from the aggregate, by name.
     - ``uid``: the name of the operator in savepoints.
 
@@ -51,14 +60,28 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
     return _Job(Source(stream, names), query, _Options.of(options), table=False).run()
 
 
-def aggregate_table(table: Table, query: Query, t_env: StreamTableEnvironment | None = None, **options: Any) -> Table:
-    """The results of ``query`` over a table that is only ever appended to; options as of :func:`aggregate`."""
+def aggregate_table(
+    table: Table, query: Query, t_env: StreamTableEnvironment | None = None, *, changelog: bool = False, **options: Any
+) -> Table:
+    """The results of ``query`` over a table that is only ever appended to; options as of :func:`aggregate`.
+
+    With ``changelog`` corrections are changes of the table that is returned, whose primary key is the query's key, the
+    window and its bounds: a row is updated by its later revisions, and sessions that became one are deleted. Columns
+    of the key must be NOT NULL then. Not for windows of which a correction may have other bounds, sessions aside.
+    """
     env = t_env if t_env is not None else StreamTableEnvironment(table._j_table.getTableEnvironment())
     j_types = get_gateway().jvm.org.apache.flink.table.types.utils.DataTypeUtils
     j_inside = j_types.toInternalDataType(table._j_table.getResolvedSchema().toSourceRowDataType())
     rows = DataStream(env._j_tenv.toDataStream(table._j_table, j_inside))  # as they are: nothing is converted
-    results = _Job(Source(rows), query, _Options.of(options), table=True).run()
-    return env.from_data_stream(results)
+    job = _Job(Source(rows), query, _Options.of(options), table=True, changelog=changelog)
+    if not changelog:
+        return env.from_data_stream(job.run())
+    columns = table.get_schema()
+    nullable = [key for key in query.keys if columns.get_field_data_type(key)._nullable]
+    if nullable:
+        names = ", ".join(map(repr, nullable))
+        raise ValueError(f"the key is the primary key of a changelog: declare {names} NOT NULL, or COALESCE nulls")
+    return env.from_changelog_stream(job.run(), job.primary_key(), ChangelogMode.upsert())
 
 
 def with_watermarks(
@@ -70,6 +93,8 @@ def with_watermarks(
     ``pipeline.auto-watermark-interval``, or with ``every_record`` that moves it, which leaves little to be packed.
     """
     source = Source(stream, names)
+    if query.time == arrival_time:
+        raise ValueError("time is that of arrival: there is nothing to make watermarks of")
     result_schema(query, source.schema)
     clock = Clock.of(query, source.schema)
     if clock.column is None:
@@ -87,14 +112,21 @@ class _Job:
     Refuses what cannot run, and warns of what is slow.
     """
 
-    def __init__(self, source: Source, query: Query, options: _Options, table: bool) -> None:
-        self.source, self.query, self.options, self.table = source, query, options, table
-        self.results = result_schema(query, source.schema, options.types)
+    def __init__(self, source: Source, query: Query, options: _Options, table: bool, changelog: bool = False) -> None:
+        self.source, self.query, self.options, self.table, self.changelog = source, query, options, table, changelog
+        if changelog and options.packed is False:
+            raise ValueError("a changelog is made of packed records: leave packed= out")
+        arrival = [pa.field(arrival_time, timestamp(3, True))] if query.time == arrival_time else []
+        self.results = result_schema(query, pa.schema([*source.schema, *arrival]), options.types)
         with warnings.catch_warnings():
             if options.packed is False:
                 warnings.simplefilter("ignore", PerformanceWarning)
-            KeyedOperator(query)
-        self.read = pa.schema([(name, column_type(source.schema, name)) for name in query.columns])
+            KeyedOperator(query, deletes=changelog)
+        if changelog:
+            named = {*query.keys, "window", "window_start", "window_end"}
+            self.results = pa.schema([field.with_nullable(field.name not in named) for field in self.results])
+        columns = [name for name in query.columns if name != arrival_time or not arrival]
+        self.read = pa.schema([(name, column_type(source.schema, name)) for name in columns])
         self.clock = Clock.of(query, self.read)
         ttl = None if options.ttl is None else _milliseconds(options.ttl)
         if ttl is not None and self.clock.column is None:
@@ -104,9 +136,30 @@ class _Job:
         self.most: int = most if most > 0 else max(128, 1 << (parallelism * 3 // 2).bit_length())
         mode = get_j_env_configuration(source.j_env).toMap().get("execution.runtime-mode", "")
         self.bounded = str(mode).upper() == "BATCH"
+        if self.bounded and arrival:
+            raise ValueError("the records of a job in batch mode have no time of arrival: name a column with time=")
+        if self.bounded and query.early is not None:
+            self.query = query.using(early=0)
+        self.reduces = self._reduces_first()
         self.work = {"cache": options.cache, "ttl": ttl, "threads": options.threads, "bounded": self.bounded}
         self.rejected = self.read.append(pa.field("reason", pa.string()))
         self.tags = side_outputs(self.read, self.rejected)
+
+    def _reduces_first(self) -> bool:
+        """Whether records become slices before they are exchanged; refuses what is asked for and cannot be."""
+        salted = self.options.salted
+        if self.bounded and self.options.packed is not False and len(self.query.lanes) == 1:
+            final = self.query.using(watermark_delay=None, allowed_lateness=None, early=None)
+            if reduces_first(final, salted):
+                self.query = final
+                return True
+            return False
+        if salted:
+            raise ValueError(
+                "salted= is for packed records of jobs in the batch runtime mode, with windows in one order: in a "
+                "stream a record may be late, which only the task knows that its key goes to"
+            )
+        return False
 
     def run(self) -> Results:
         """The stream of results, computed in the way that the options choose."""
@@ -120,17 +173,23 @@ class _Job:
             self.source.columns(read.names),
             len(query.keys),
             to_jarray(get_gateway().jvm.int, pipeline.bucket_names(buckets, self.most)),
-            options.max_rows,
+            max(options.max_rows, _REDUCED) if self.reduces else options.max_rows,
             -1 if self.bounded else _milliseconds(options.latency),
             read.get_field_index(self.clock.column or ""),
             self.clock.tick,
         )
         j_int, j_bytes = Types.INT().get_java_type_info(), BYTES.get_java_type_info()
         j_packed, j_stamped = (Types.ROW([kind, BYTES]).get_java_type_info() for kind in (Types.INT(), Types.LONG()))
-        batches = pipeline.transform_in_jvm(self.source.stream._j_data_stream, "sash: pack", j_packed, pack)
+        batches = pipeline.transform_in_jvm(self._dealt(), "sash: pack", j_packed, pack)
+        if self.reduces:
+            reduce = DataStream(batches).flat_map(ReduceFunction(query, read), Types.ROW([Types.INT(), BYTES]))
+            batches = reduce.name("sash: slices")._j_data_stream
         keyed = pipeline.key_by(batches, j_int, j_stamped, self.most)
         settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
-        function = PackedFunction(query, read, results, **self.work)
+        if self.changelog:
+            results = results.append(pa.field(CHANGE, pa.int8()))
+        kind = SlicesFunction if self.reduces else PackedFunction
+        function = kind(query, read, results, changelog=self.changelog, **self.work)
         computed = pipeline.run_python(keyed, function, j_bytes, settings, self.most)
         if options.uid is not None:
             computed.uid(f"{options.uid}-{buckets}-buckets")
@@ -138,7 +197,19 @@ class _Job:
         timed = pa.types.is_timestamp(end) or pa.types.is_date(end)
         place = results.get_field_index("window_end") if timed else -1
         tags = [None, *self.tags.values()]
-        return pipeline.unpack(computed, [results, read, self.rejected], tags, place, self.table)
+        return pipeline.unpack(computed, [results, read, self.rejected], tags, place, self.table, self.changelog)
+
+    def _dealt(self) -> Any:
+        """The stream, dealt to as many tasks as ``salted`` says."""
+        j_stream, salted = self.source.stream._j_data_stream, self.options.salted
+        if not self.reduces or salted is None or isinstance(salted, bool):
+            return j_stream
+        return pipeline.deal(j_stream, salted)
+
+    def primary_key(self) -> Schema:
+        """The columns that name a window of a key: what a row of a changelog replaces a row by."""
+        names = [field.name for field in self.results if not field.nullable]
+        return Schema.new_builder().primary_key(*names).build()
 
     def _by_record(self) -> Any:
         """Records cross to Python one by one."""
@@ -174,6 +245,7 @@ class _Options:
     threads: int | None = None
     types: Mapping[str, pa.DataType] | None = None
     uid: str | None = None
+    salted: bool | int | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_rows", "buckets", "cache"):

@@ -1,7 +1,7 @@
 """Makes the servers that Python workers talk to listen on the loopback interface only.
 
 For each Python operator the JVM starts half a dozen servers. Flink's copy of Beam picks a loopback address for them,
-tells it to the workers, and then binds only its port, on all interfaces. No setting changes that. So Sash defines the
+sends it to the workers, and then binds only its port, on all interfaces. No setting changes that. So Sash defines the
 class from changed bytes before the JVM loads it: ``forPort(address.getPort())`` becomes ``forAddress(address)``.
 """
 

@@ -6,7 +6,9 @@ that fits on this machine: jobs with sources and sinks of their own call :func:`
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -30,6 +32,8 @@ ROWS = 1 << 14
 def run(job: Job) -> Iterator[Any]:
     """The results of a job."""
     job.tally.doing = "starting Flink"
+    if job.scratch != Path():
+        os.environ.setdefault("FLINK_LOG_DIR", str(job.scratch / "flink-log"))
     try:
         env = sash_flink.environment(job.parallelism or 1, {"table.local-time-zone": "UTC"})
     except RuntimeError as error:  # no Java

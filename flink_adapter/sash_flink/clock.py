@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from sash import Query
+from sash import Query, arrival_time
 from sash.spi import FARTHEST, STEPS, milliseconds, moment
 from sash_flink.source import column_type
 
@@ -31,12 +31,16 @@ class Clock:
     kind: Literal["instant", "local", "date", "number"] = "number"
     unit: int | None = None
     """How many nanoseconds a number in it counts, if the query says so; None: milliseconds, as Flink's own times."""
+    arrival: bool = False
+    """Whether time is that of arrival, by Flink's processing time. Then operators stamp records, in no column."""
 
     @staticmethod
     def of(query: Query, schema: pa.Schema) -> Clock:
         """The clock of a query on a stream."""
         if query.time is None or query.time not in query.orders:
             return Clock(None)
+        if query.time == arrival_time:
+            return Clock(query.time, "instant", arrival=True)
         kind = column_type(schema, query.time)
         if pa.types.is_timestamp(kind):
             return Clock(query.time, "instant" if kind.tz else "local")

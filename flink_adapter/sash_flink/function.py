@@ -113,10 +113,12 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         """Take what came for a key."""
         watermark, records = self.split(value, ctx)
         live = self._operator(self.key(ctx))
+        if self.clock.arrival:
+            watermark = max(self._arrived(ctx), live.watermark)
         new = not live.begun
         rows = self._run(live, watermark, records)
         if new and live.begun:
-            ctx.timer_service().register_event_time_timer(END)  # so that the end of the input is told
+            ctx.timer_service().register_event_time_timer(END)  # so that the end of the input calls on_timer
         if self._timed:
             self._update_timer(live, ctx)
         return rows
@@ -130,6 +132,8 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
         if live.timer is not None and live.timer <= timestamp:
             live.timer = None
         watermark = ctx.timer_service().current_watermark()
+        if self.clock.arrival and watermark != END:
+            watermark = self._arrived(ctx)
         rows = self._run(live, watermark, None) if watermark > live.watermark else []
         if self._timed:
             self._update_timer(live, ctx)
@@ -155,8 +159,20 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
             return
         at = self.due(live)
         if at is not None and (live.timer is None or at < live.timer):
-            ctx.timer_service().register_event_time_timer(at)
+            if self.clock.arrival:
+                ctx.timer_service().register_processing_time_timer(at + 1)  # when it is over
+            else:
+                ctx.timer_service().register_event_time_timer(at)
             live.timer = at
+
+    @staticmethod
+    def _arrived(ctx: KeyedProcessFunction.Context) -> int:
+        """The last time that is over, by the clock."""
+        return int(ctx.timer_service().current_processing_time()) - 1
+
+    def arrival(self, live: Live) -> Any:
+        """The time of records that arrive at the watermark of an operator."""
+        return self.clock.moment(live.watermark + 1)
 
     # operators and their state
 
@@ -178,6 +194,10 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
     def _read(self, key: Any) -> Live:
         snapshot, entries = self._journal.read()
         live = Live(key, self.create(snapshot), Weight(self.least, len(snapshot or b"")))
+        if self.clock.arrival and (newest := live.op.newest) is not None:
+            live.watermark = self.clock.milliseconds(newest) - 1  # clocks of other machines may be behind
+        if live.op.closed:  # the snapshot was written at the end of the input, of which other timers tell again
+            live.watermark = END
         counted = dict(self.metrics.counts)
         for watermark, records in entries:
             self._apply(live, watermark, records)  # what came out then is out, and has been counted
@@ -225,7 +245,8 @@ class StatefulFunction(KeyedProcessFunction):  # type: ignore[misc]  # PyFlink h
 class Metrics:
     """What Flink shows in its UI and to its reporters: rows, results, late and rejected rows, bytes of state written.
 
-    ``lcsWaits`` and ``lcsWaitMillis`` are of the whole slot: how often, and for how long, a window waited for ``lcs``.
+    Of the whole slot: ``lcsTasks`` is how many chunks the pool was given, ``lcsWaits`` and ``lcsWaitMillis`` how often,
+    and for how long, a window waited for ``lcs``.
 
     All are gauges, which Flink asks once a bundle: a counter of PyFlink's costs a microsecond a record.
     """
@@ -241,5 +262,6 @@ class Metrics:
         group.gauge("keysAlive", lambda: len(live))
         group.gauge("stateBytes", lambda: sum(key.weight.snapshot + key.weight.since for key in list(live.values())))
         group.gauge("merges", lambda: sum(key.op.metrics["merges"] for key in list(live.values())))
+        group.gauge("lcsTasks", lambda: WAITING.tasks)
         group.gauge("lcsWaits", lambda: WAITING.times)
         group.gauge("lcsWaitMillis", lambda: int(WAITING.seconds * 1000))

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.datastream import RuntimeContext
 
-from sash import Query
+from sash import Query, arrival_time
 from sash.spi import ArrowOutput, KeyedOperator, Outcomes
 from sash_flink.clock import END, NEVER
 from sash_flink.function import Live, StatefulFunction
 from sash_flink.types import wire_schema
 from sash_flink.worker import freeze_loaded_objects
 
-__all__ = ["LATE", "REJECTED", "RESULTS", "ROW_ERRORS", "PackedFunction", "encode"]
+__all__ = ["LATE", "REJECTED", "RESULTS", "ROW_ERRORS", "PackedFunction", "encode", "read_table", "rejected"]
 
 RESULTS, LATE, REJECTED = 0, 1, 2
 """The first byte of a batch that goes to the JVM."""
@@ -29,18 +29,21 @@ class PackedFunction(StatefulFunction):
 
     least = 1 << 18
 
-    def __init__(self, query: Query, schema: pa.Schema, results: pa.Schema, **options: Any) -> None:
+    def __init__(
+        self, query: Query, schema: pa.Schema, results: pa.Schema, *, changelog: bool = False, **options: Any
+    ) -> None:
         super().__init__(query, schema, **options)
-        self.results = results
+        self.results, self.changelog = results, changelog
 
     def open(self, runtime_context: RuntimeContext) -> None:
         super().open(runtime_context)
         freeze_loaded_objects()
 
     def create(self, snapshot: bytes | None) -> KeyedOperator:
+        options: Any = {"own_watermark": self.own, "deletes": self.changelog}
         if snapshot is None:
-            return KeyedOperator(self.query, own_watermark=self.own)
-        return KeyedOperator.restore(self.query, snapshot, own_watermark=self.own, trusted=True)
+            return KeyedOperator(self.query, **options)
+        return KeyedOperator.restore(self.query, snapshot, trusted=True, **options)
 
     def size(self, records: bytes | None) -> int:
         return 64 + len(records or b"")
@@ -57,12 +60,10 @@ class PackedFunction(StatefulFunction):
         return results
 
     def take(self, live: Live, records: bytes) -> list[bytes]:
-        reader = pa.ipc.open_stream(records)
-        batches = list(reader)
-        if self.schema.names:
-            table = pa.Table.from_batches(batches, reader.schema).cast(self.schema)
-        else:  # only the number of rows counts
-            table = pa.table({"": pa.nulls(sum(batch.num_rows for batch in batches))})
+        table = read_table(records, self.schema)
+        if self.clock.arrival:
+            times = pa.array([self.arrival(live)] * len(table), pa.timestamp("ms", "UTC"))
+            table = table.append_column(arrival_time, times)
         self.metrics.counts["rows"] += len(table)
         return list(self._take(live, table))
 
@@ -72,8 +73,7 @@ class PackedFunction(StatefulFunction):
         except ROW_ERRORS as error:
             if len(table) == 1:
                 self.metrics.counts["rejected"] += 1
-                reason = pa.array([str(error)], pa.string())
-                yield encode(REJECTED, table.append_column("reason", reason).to_batches())
+                yield rejected(table.select(self.schema.names), error)
                 return
             half = len(table) // 2  # the operator is as it was: find the row
             yield from self._take(live, table[:half])
@@ -83,12 +83,27 @@ class PackedFunction(StatefulFunction):
         if len(live.op.dropped):
             self.metrics.counts["late"] += len(live.op.dropped)
             rows = table.take(pa.array(np.asarray(live.op.dropped)))
-            yield encode(LATE, rows.to_batches())
+            yield encode(LATE, rows.select(self.schema.names).to_batches())
 
     def _results(self, outcomes: Outcomes) -> list[bytes]:
         batches = ArrowOutput(self.query, self.results).batches(outcomes)
         self.metrics.counts["results"] += sum(map(len, batches))
         return [encode(RESULTS, batches)] if batches else []
+
+
+def read_table(records: bytes, schema: pa.Schema) -> pa.Table:
+    """The rows of a batch from ``sash.flink.PackOperator``."""
+    reader = pa.ipc.open_stream(records)
+    batches = list(reader)
+    if schema.names:
+        return pa.Table.from_batches(batches, reader.schema).cast(schema)
+    return pa.table({"": pa.nulls(sum(batch.num_rows for batch in batches))})  # only the number of rows counts
+
+
+def rejected(row: pa.Table, error: Exception) -> bytes:
+    """A row that could not be taken, with the reason."""
+    reason = pa.array([str(error)], pa.string())
+    return encode(REJECTED, row.append_column("reason", reason).to_batches())
 
 
 def encode(kind: int, batches: list[pa.RecordBatch]) -> bytes:

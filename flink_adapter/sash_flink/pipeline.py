@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -17,11 +18,13 @@ from pyflink.fn_execution import flink_fn_execution_pb2
 from pyflink.java_gateway import get_gateway
 from pyflink.util.java_utils import add_jars_to_context_class_loader, get_j_env_configuration, to_jarray
 
+from sash_flink.jar import CannotBuild, ensure
 from sash_flink.types import sql_row
 
 __all__ = [
     "BYTES",
     "bucket_names",
+    "deal",
     "jvm",
     "key_by",
     "load_jar",
@@ -39,12 +42,20 @@ _HELD = ExitStack()
 
 @cache
 def _jar() -> Path:
-    """The operators' jar. If Sash itself is in an archive, it is unpacked to a file while this process runs."""
+    """The operators' jar. If Sash itself is in an archive, it is unpacked to a file while this process runs.
+
+    Where Sash was installed without it, it is compiled, which takes some seconds a process.
+    """
     packed = resources.files("sash_flink") / "lib" / "sash-flink.jar"
-    if not packed.is_file():
-        raise FileNotFoundError(f"{packed} is missing: in a checkout of Sash, scripts/flink-jar builds it")
     atexit.register(_HELD.close)
-    return _HELD.enter_context(resources.as_file(packed))
+    if packed.is_file():
+        return _HELD.enter_context(resources.as_file(packed))
+    built = Path(_HELD.enter_context(TemporaryDirectory(prefix="sash-flink-"))) / "sash-flink.jar"
+    try:
+        ensure(built)
+    except CannotBuild as error:
+        raise FileNotFoundError(f"this installation of Sash was built without {packed.name}, and: {error}") from error
+    return built
 
 
 def load_jar(j_env: Any) -> None:
@@ -90,6 +101,12 @@ def transform_in_jvm(j_stream: Any, name: str, j_type: Any, j_operator: Any) -> 
     return j_result
 
 
+def deal(j_stream: Any, tasks: int) -> Any:
+    """The stream, its records dealt to so many tasks in turn."""
+    rows = jvm().PassOperator()
+    return j_stream.rebalance().transform("sash: deal", j_stream.getType(), rows).setParallelism(tasks)
+
+
 def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
     """The stream of keys and stamped values, keyed in place: records are exchanged only once."""
     gateway = get_gateway()
@@ -124,16 +141,28 @@ def run_python(
     return computed
 
 
-def unpack(j_stream: Any, schemas: Sequence[pa.Schema], tags: Sequence[OutputTag | None], end: int, table: bool) -> Any:
-    """The stream of rows in the batches that Python returns, with its side outputs."""
+def unpack(
+    j_stream: Any,
+    schemas: Sequence[pa.Schema],
+    tags: Sequence[OutputTag | None],
+    end: int,
+    table: bool,
+    changelog: bool = False,
+) -> Any:
+    """The stream of rows in the batches that Python returns, with its side outputs.
+
+    The last column of a ``changelog`` is the kind of a row, which its rows do not have.
+    """
     gateway = get_gateway()
     j_types = [row_type(schema) for schema in schemas]
-    j_main = jvm().RowTypes.ofTables(j_types[0]) if table else jvm().RowTypes.ofStreams(j_types[0])
+    j_rows = jvm().RowTypes.withoutLast(j_types[0]) if changelog else j_types[0]
+    j_main = jvm().RowTypes.ofTables(j_rows) if table else jvm().RowTypes.ofStreams(j_rows)
     j_tags = [None if tag is None else tag.get_java_output_tag() for tag in tags]
     operator = jvm().UnpackOperator(
         to_jarray(gateway.jvm.org.apache.flink.table.types.logical.RowType, j_types),
         to_jarray(gateway.jvm.org.apache.flink.util.OutputTag, j_tags),
         end,
         table,
+        changelog,
     )
     return transform_in_jvm(j_stream, "sash: results", j_main, operator)

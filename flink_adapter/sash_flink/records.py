@@ -8,7 +8,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyflink.common import Row
 from pyflink.datastream import KeyedProcessFunction, OutputTag, RuntimeContext
 
-from sash import Query
+from sash import Query, arrival_time
 from sash.spi import POSITION, KeyOperator, bound_column
 from sash_flink.clock import END
 from sash_flink.function import Live, StatefulFunction
@@ -29,13 +29,15 @@ class WindowOperatorFunction(StatefulFunction):
     """
 
     def __init__(self, query: Query, read: pa.Schema, results: pa.Schema, *, stamped: bool = False, **options: Any):
-        if read.names != list(query.columns) or results.names != list(query.results):
+        columns = [column for column in query.columns if column != arrival_time]
+        if read.names != columns or results.names != list(query.results):
             raise ValueError(
-                f"read= must have the columns {list(query.columns)} and results= {list(query.results)}, in this order; "
+                f"read= must have the columns {columns} and results= {list(query.results)}, in this order; "
                 f"got {read.names} and {results.names}"
             )
         super().__init__(query, read, **({"cache": 10_000} | options))
         self.results, self.stamped = results, stamped
+        self._place = query.columns.index(arrival_time) if self.clock.arrival else 0
 
     def open(self, runtime_context: RuntimeContext) -> None:
         super().open(runtime_context)
@@ -108,7 +110,10 @@ class WindowOperatorFunction(StatefulFunction):
     def take(self, live: Live, records: Any) -> list[Any]:
         self.metrics.counts["rows"] += 1
         try:
-            results = live.op.take(records)
+            if self.clock.arrival:
+                results = live.op.take((*records[: self._place], self.arrival(live), *records[self._place :]))
+            else:
+                results = live.op.take(records)
         except ROW_ERRORS as error:
             self.metrics.counts["rejected"] += 1
             live.untouched = True

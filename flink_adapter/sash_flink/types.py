@@ -76,7 +76,10 @@ def sql_type(kind: pa.DataType) -> str:
 
 def sql_row(schema: pa.Schema) -> str:
     """The type of a row of these columns."""
-    quoted = [f"`{field.name.replace('`', '``')}` {sql_type(field.type)}" for field in schema]
+    quoted = [
+        f"`{field.name.replace('`', '``')}` {sql_type(field.type)}{'' if field.nullable else ' NOT NULL'}"
+        for field in schema
+    ]
     return f"ROW<{', '.join(quoted)}>"
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -150,6 +151,45 @@ def test_rows_of_tables_as_they_are_inside(reuse: bool, packed: bool) -> None:
     whole = sash.run(query, rows)
     expected = [(r["plug"], r["window"], r["last"], r["n"], r["all"], r["last"]) for r in whole]
     assert got == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_times_of_arrival(flink: StreamExecutionEnvironment, packed: bool) -> None:
+    """A source that goes on for longer than the windows: most of them are complete before it ends."""
+    from pyflink.common import Row, Types, WatermarkStrategy
+    from pyflink.datastream.connectors.number_seq import NumberSequenceSource
+
+    import sash_flink
+    from sash_flink.results import Collected, pack_for_client
+
+    numbers = flink.from_source(
+        NumberSequenceSource(0, 999), WatermarkStrategy.no_watermarks(), "numbers", Types.LONG()
+    )
+    kind = Types.ROW_NAMED(["plug", "load"], [Types.STRING(), Types.LONG()])
+
+    def slowly(number: int) -> Row:
+        time.sleep(0.001)
+        return Row("ab"[number % 2], number)
+
+    stream = numbers.map(slowly, output_type=kind)
+    query = sash.Query(
+        key="plug",
+        windows=sash.tumbling("100ms"),
+        aggregates={"n": sash.Count(), "least": sash.Min("load")},
+        time=sash.arrival_time,
+    )
+    results = sash_flink.aggregate(stream, query, packed=packed, latency="5ms")
+    j_stream, schema = pack_for_client(results)
+    collected = Collected(j_stream.collectAsync(), schema)
+    flink.execute_async("times of arrival")
+    rows = [tuple(row) for row in collected]
+    for plug in "ab":
+        of_plug = sorted((row for row in rows if row[0] == plug), key=lambda row: row[1])
+        assert sum(row[3] for row in of_plug) == 500
+        assert [row[4] for row in of_plug] == sorted(row[4] for row in of_plug)
+        assert all(row[2] - row[1] == timedelta(milliseconds=100) for row in of_plug)
+    with pytest.raises(ValueError, match="nothing to make watermarks of"):
+        sash_flink.with_watermarks(stream, query)
 
 
 def test_tuples_need_names(flink: StreamExecutionEnvironment) -> None:

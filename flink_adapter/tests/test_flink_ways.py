@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,6 +92,25 @@ def test_time_passes_for_keys_that_are_silent_or_forgotten(flink: StreamExecutio
     for way in ("ttl", "ttl by record"):
         assert [row for row in found[way] if row[0] == "a"] == [("a", 0, 2, 12.0)]
     assert [row for row in found["no ttl"] if row[0] == "a"] == [("a", 0, 2, 5.0), ("a", 1, 3, 12.0)]
+
+
+def test_the_first_records_do_not_even_import_numba(flink: StreamExecutionEnvironment) -> None:
+    """A user's function looks, in workers that are new with each job."""
+    from pyflink.common import Types
+
+    import sash_flink
+
+    looks = sash.aggregation("text", lift=len, combine=max, lower=lambda _: "numba" in sys.modules, name="looks")
+    rows = [("a", t, t / 2, "x") for t in range(500)]
+    kind = Types.ROW_NAMED([*NAMES, "text"], [Types.STRING(), Types.LONG(), Types.DOUBLE(), Types.STRING()])
+    streams = {}
+    for name, windows in {"count": sash.sliding(2), "time": sash.tumbling(10, on="t")}.items():
+        asked = query(windows=windows, aggregates={"peak": sash.Max("load"), "mean": sash.Mean("load"), "numba": looks})
+        stream = sash_flink.with_watermarks(flink.from_collection(rows, kind), asked, every_record=True)
+        streams[f"{name} packed"] = sash_flink.aggregate(stream, asked)
+        streams[f"{name} by record"] = sash_flink.aggregate(stream, asked, packed=False)
+    for name, results in collected(flink, streams).items():
+        assert len(results) == (499 if name.startswith("count") else 50) and {row[-1] for row in results} == {False}
 
 
 def peeking() -> type[Any]:
@@ -373,6 +393,40 @@ def test_one_pool_computes_lcs_for_all_keys_and_ends_with_the_operator(
     assert (tmp_path / "closed").read_text() == f"{said.split(maxsplit=1)[0]} "
     targets = (tmp_path / "targets").read_text()
     assert "GrpcDataChannel" in targets and "StateSampler" not in targets  # none that the end of a bundle waits for
+
+
+@pytest.mark.parametrize(("number", "pool"), [(1, {"sash-lcs_0"}), (0, set())])
+def test_packed_records_have_lcs_on_the_slots_pool_too(
+    flink: StreamExecutionEnvironment, number: int, pool: set[str]
+) -> None:
+    """The threads that merged what a window holds: the task's own, and those of the pool, as many as were asked for."""
+    import sash_flink
+    from sash.testing import count_windows
+
+    def merged_here(a: frozenset[str], b: frozenset[str]) -> frozenset[str]:
+        return a | b | {threading.current_thread().name}
+
+    threads = sash.aggregation(
+        "load", lift=lambda load: frozenset(), combine=merged_here, lower=lambda names: ",".join(sorted(names))
+    )
+    rows: Rows = [(plug, t, float(t * 7 % 31)) for t in range(400) for plug in ("a", "b", "c")]
+    asked = sash.Query(
+        key="plug",
+        windows=sash.sliding(40),
+        aggregates={"peak": sash.Max("load"), "threads": threads},
+        algorithm="pba",
+    )
+    stream = sash_flink.aggregate(
+        stream_of(flink, rows), asked, threads=number, max_rows=50, buckets=2, types={"threads": pa.string()}
+    )
+    found = collected(flink, {"all": stream})["all"]
+    expected = sorted(
+        (plug, end - 40, end, max(window))
+        for plug in ("a", "b", "c")
+        for end, window in enumerate(count_windows([load for key, _, load in rows if key == plug], 40), 40)
+    )
+    assert sorted(row[:4] for row in found) == expected
+    assert {name for row in found for name in row[4].split(",") if name.startswith("sash")} == pool
 
 
 def test_null_arguments_booleans_and_times_are_values_both_ways(flink: StreamExecutionEnvironment) -> None:

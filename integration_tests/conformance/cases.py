@@ -7,10 +7,11 @@ never runs ahead of a key's own. Values are such that sums of them are exact in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -94,10 +95,11 @@ class Case:
 
     def settled(self) -> list[Row]:
         """Its results when all tuples are there: nothing is late, and all windows are closed."""
-        query = self.query.using(allowed_lateness=None, watermark_delay=None)
+        query = self.query.using(allowed_lateness=None, watermark_delay=None, early=None)
         order = query.orders[0] if query.orders else ORDER
         found = self._evaluated(query, lambda rows: sorted(rows, key=lambda row: row[order]), None, close=True)
-        return [row | ({"revision": 0} if self.query.revises else {}) for row in found]
+        marks = ({"revision": 0} if self.query.revises else {}) | ({"final": True} if self.query.early else {})
+        return [row | marks for row in found]
 
     def _evaluated(self, query: sash.Query, arrange: Any, watermark: Any, close: bool = False) -> Iterator[Row]:
         for key, rows in self.by_key().items():
@@ -137,7 +139,59 @@ DISORDER = [3, 1, 0, 5, 4, 7, 9, 6, 12, 15, 13, 14, 22, 20, 30, 28, 31, 50, 60]
 LATE = [0, 5, 12, 8, 20, 11, 3, 31, 22, 45, 29, 44, 46, 10, 60]
 """Up to twelve seconds behind, and one that is 36."""
 
+EARLY = {"time": sash.sliding("20s", "10s"), "session": sash.session("5s"), "count": sash.tumbling(4)}
+MONTHS = {
+    "week": sash.tumbling("1w", zone="America/New_York", week_start="sunday"),
+    "month": sash.tumbling("1mo", zone="Asia/Kathmandu"),
+    "quarter": sash.sliding("2q", "1q"),
+}
+
+
+def hours(times: Iterable[float], each: int = 1) -> list[float]:
+    """Times that pass as slowly as hours or, with 24 of them ``each``, days."""
+    return [time * 3600 * each for time in times]
+
+
+TIMES = {"step": sash.cumulative("15s", step="5s"), "tail": sash.trailing("8s"), "session": sash.session("4s")}
+TAILS = {
+    "right": sash.trailing("9s"),
+    "neither": sash.trailing("6s", "neither"),
+    "count": sash.sliding(4, 2, partial=True),
+    "ten": sash.tumbling("10s"),
+}
+YEARS = {
+    "year": sash.tumbling("1y", zone="Pacific/Auckland"),
+    "tail": sash.trailing("30d"),
+    "step": sash.cumulative("8d", "2d"),
+}
+
+
 SUMS = {"sum": sash.Sum("x"), "n": sash.Count(), "top": sash.Max("x")}
+FILTERED = {
+    "sum": sash.Sum("x", where="mark"),
+    "n": sash.Count(where="mark"),
+    "who": sash.ArgMin("x", "s", where="mark"),
+    "all": sash.Collect("s", where="mark"),
+    "rise": sash.Slope("x", ORDER, where="mark"),
+    "seen": sash.Any("mark"),
+    "rows": sash.Count(),
+}
+STATISTICS = {
+    "variance": sash.SampleVariance("x"),
+    "spread": sash.PopulationVariance("x"),
+    "skewness": sash.Skewness("x"),
+    "kurtosis": sash.Kurtosis("x"),
+    "covariance": sash.Covariance("x", ORDER),
+    "correlation": sash.Correlation("x", ORDER),
+    "slope": sash.Slope("x", ORDER),
+    "weighted": sash.WeightedMean("x", ORDER),
+    "fading": sash.ExponentialMean("x", ORDER, half_life=3),
+    "product": sash.Product("x"),
+    "any": sash.Any("mark"),
+    "each": sash.All("mark"),
+    "distinct": sash.ExactDistinctCount("x"),
+    "mode": sash.Mode("x"),
+}
 ORDERED = {"all": sash.Concat("s"), "first": sash.First("x"), "who": sash.ArgMin("x", "s")}
 
 
@@ -149,9 +203,9 @@ def case(name: str, windows: Any, times: Sequence[float], aggregates: Any = None
 
 def numbered(name: str, unit: Any, kind: str, windows: Any, times: Sequence[float], **more: Any) -> Case:
     """The same with times that are plain numbers of a unit since 1970."""
-    size = {"s": 1, "ms": 10**3, "us": 10**6}[unit]
+    size = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     made: Any = int if kind == "long" else float
-    rows = [row | {"ts": made(row["ts"].timestamp() * size)} for row in stream(times)]
+    rows = [row | {"ts": made(Fraction(row["ts"].timestamp()) * size)} for row in stream(times)]
     options = {"time": "ts", "time_unit": unit, "key": "k"} | more
     return Case(name, sash.Query(windows=windows, aggregates=SUMS, **options), SCHEMA | {"ts": kind}, rows)
 
@@ -249,8 +303,29 @@ CASES = [
     case("time-late-many-open", sash.tumbling("1s"), range(150), watermark_delay="120s", allowed_lateness="5s"),
     case("session-beside", {"session": sash.session("5s"), "each": sash.tumbling("1s")}, range(150)),
     case("time-too-late", sash.tumbling("10s"), LATE, watermark_delay="2s"),
+    case("filters", sash.sliding("20s", "10s"), DISORDER, FILTERED, watermark_delay="3s"),
     case("cumulative", sash.cumulative("12s", step="4s", offset="1s"), DISORDER, ORDERED, watermark_delay="3s"),
     case("cumulative-late", sash.cumulative("15s", step="5s"), LATE, SUMS | ORDERED, allowed_lateness="12s"),
+    case("early", EARLY, DISORDER, SUMS | ORDERED, watermark_delay="3s", early="4s"),
+    case("early-late", sash.sliding("20s", "10s"), LATE, allowed_lateness="12s", early="5s"),
+    case("days-of-a-zone", sash.sliding("2d", "1d", zone="Europe/Berlin"), hours(DISORDER), watermark_delay="3h"),
+    case("weeks-and-months", MONTHS, hours(LATE, 24), SUMS | ORDERED, allowed_lateness="12d"),
+    numbered("days-of-numbers", "ms", "long", sash.tumbling("1d", zone="America/New_York"), hours(IN_ORDER)),
+    case("trailing", sash.trailing("7s"), DISORDER, watermark_delay="3s"),
+    case("trailing-ordered", {"a": sash.trailing("4s", "left"), "b": sash.trailing("9s", "both")}, IN_ORDER, ORDERED),
+    case("trailing-late", sash.trailing("6s"), LATE, SUMS | ORDERED, allowed_lateness="12s"),
+    case("trailing-beside-others", TAILS, LATE, SUMS | ORDERED, allowed_lateness="12s"),
+    case("trailing-filters", sash.trailing("8s", "neither"), DISORDER, FILTERED, watermark_delay="3s"),
+    case("trailing-without-a-key", sash.trailing("5s"), IN_ORDER, key=None),
+    case("early-of-all-kinds", TIMES, DISORDER, FILTERED, watermark_delay="3s", early="4s"),
+    case("years-and-trailing-days", YEARS, hours(DISORDER, 24 * 7), SUMS | ORDERED, watermark_delay="21d"),
+    case("statistics", sash.sliding("20s", "10s"), DISORDER, STATISTICS, watermark_delay="3s"),
+    case("statistics-late", sash.cumulative("20s", step="10s"), LATE, STATISTICS, allowed_lateness="12s"),
+    case("statistics-on-counts", sash.sliding(6, 2, partial=True), IN_ORDER, STATISTICS),
+    case("statistics-trailing", sash.trailing("12s"), IN_ORDER, STATISTICS),
+    numbered("trailing-nanoseconds", "ns", "long", sash.trailing("6s", "both"), DISORDER, watermark_delay="3s"),
+    numbered("trailing-floats", "s", "double", sash.trailing("2500ms"), LATE, allowed_lateness="12s"),
+    numbered("early-milliseconds", "ms", "long", sash.cumulative("12s", "4s"), DISORDER, early="5s"),
     numbered("numbers-of-seconds", "s", "long", sash.sliding("10s", "4s"), DISORDER, watermark_delay="3s"),
     numbered("numbers-of-milliseconds", "ms", "long", sash.sliding("10s", "5s"), LATE, allowed_lateness="12s"),
     numbered("numbers-of-microseconds", "us", "long", sash.session("5s"), DISORDER, watermark_delay="3500ms"),
@@ -322,6 +397,18 @@ CASES = [
         "kilometres",
         sash.Query(
             key="k", windows=sash.sliding(10, 5, on="km"), aggregates={"sum": sash.Sum("x")}, watermark_delay={"km": 4}
+        ),
+        DRIVEN,
+        driven(),
+    ),
+    Case(
+        "trailing-and-cumulative-kilometres",
+        sash.Query(
+            key="k",
+            windows={"tail": sash.trailing(9, "left", on="km"), "trip": sash.cumulative(20, 5, on="km")},
+            aggregates={"sum": sash.Sum("x"), "n": sash.Count()},
+            watermark_delay={"km": 4},
+            early=10,
         ),
         DRIVEN,
         driven(),

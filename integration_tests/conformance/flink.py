@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import flink_batch
+from . import flink_batch, spark
 from .cases import CASES, Case
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 Rows = list[Mapping[str, Any]]
 GAPS: dict[str, str] = {}
+ONE_PHASE_ONLY = spark.ONE_PHASE_ONLY | {
+    case.name: "never: several orders need several exchanges" for case in CASES if len(case.query.lanes) > 1
+}
+IN_TWO_PHASES = [case for case in CASES if case.name not in ONE_PHASE_ONLY]
 _FOUND: dict[str, dict[str, Rows]] = {}
 
 
@@ -38,6 +42,10 @@ def batch(case: Case, request: pytest.FixtureRequest) -> Rows:
 
 def batch_by_record(case: Case, request: pytest.FixtureRequest) -> Rows:
     return _batch("by record", case, request)
+
+
+def batch_in_two_phases(case: Case, request: pytest.FixtureRequest) -> Rows:
+    return _batch("two phases", case, request)
 
 
 def _batch(way: str, case: Case, request: pytest.FixtureRequest) -> Rows:
@@ -80,6 +88,29 @@ def run_cases(
         iterators[case.name] = Collected(j_stream.collectAsync(), schema)
     env.execute_async("conformance")
     return {name: [_told(row.as_dict()) for row in rows] for name, rows in iterators.items()}
+
+
+def run_late(
+    env: StreamExecutionEnvironment, folder: Path, cases: Sequence[Case], packed: bool
+) -> dict[str, tuple[Rows, list[tuple[Any, ...]]]]:
+    """The rows of cases, and the columns that they read of the rows that were late, by name."""
+    import cloudpickle
+
+    import sash_flink
+    from sash_flink.results import LATE, Collected, pack_for_client
+
+    cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])
+    iterators = {}
+    for case in cases:
+        stream = sash_flink.with_watermarks(_stream(env, case, folder), case.query, every_record=True)
+        results = sash_flink.aggregate(stream, case.query, packed=packed, latency="5ms", **case.options)
+        packs = [pack_for_client(results), pack_for_client(results.get_side_output(LATE))]
+        iterators[case.name] = [Collected(j_stream.collectAsync(), schema) for j_stream, schema in packs]
+    env.execute_async("late rows")
+    return {
+        name: ([_told(row.as_dict()) for row in rows], [tuple(row) for row in late])
+        for name, (rows, late) in iterators.items()
+    }
 
 
 def _stream(env: StreamExecutionEnvironment, case: Case, folder: Path) -> DataStream:

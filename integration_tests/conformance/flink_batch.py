@@ -20,7 +20,7 @@ LIMIT = 420
 
 
 def rows_by_case(folder: Path, way: str) -> dict[str, list[Mapping[str, Any]]]:
-    """What the job gives, by the name of the case; ``way``: packed or by record."""
+    """What the job gives, by the name of the case; ``way``: packed, by record or two phases."""
     output = folder / "rows.pickle"
     command = [sys.executable, "-m", __spec__.name, str(output), way]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT + 60, check=False)
@@ -32,11 +32,14 @@ def rows_by_case(folder: Path, way: str) -> dict[str, list[Mapping[str, Any]]]:
 def main(output: Path, way: str) -> None:
     import sash_flink
 
-    from .flink import run_cases
+    from .flink import IN_TWO_PHASES, run_cases
 
     faulthandler.dump_traceback_later(LIMIT, exit=True)
     env = sash_flink.environment(1, {"python.execution-mode": "thread"})
-    output.write_bytes(pickle.dumps(run_cases(env, output.parent, batch=True, packed=way == "packed")))
+    options: dict[str, Any] = {"packed": way == "packed"}
+    if way == "two phases":
+        options = {"cases": IN_TWO_PHASES, "salted": True}
+    output.write_bytes(pickle.dumps(run_cases(env, output.parent, batch=True, **options)))
     faulthandler.cancel_dump_traceback_later()
 
 

@@ -10,4 +10,5 @@ from integration_tests.conformance.test_flink_recovery import endless
 
 if __name__ == "__main__":
     folder, way = sys.argv[1:]
-    endless(sash_flink.environment(), Path(folder), 1, packed=way == "packed")
+    # Restarts have to last until the cluster has noticed that a TaskManager is gone, which takes it five seconds.
+    endless(sash_flink.environment(), Path(folder), 1, packed=way == "packed", delay="1s")

@@ -11,6 +11,9 @@ import numpy as np
 
 import sash
 
+_NOISE = 1e-14
+"""What the order of merges may leave of a zero; no value of the cases is that small."""
+
 
 def sorted_rows(query: sash.Query, rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Rows as texts, sorted: runtimes do not say in which order keys come."""
@@ -29,6 +32,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, Decimal):
         return f"{value.normalize():f}"
     if isinstance(value, float):
+        if abs(value) < _NOISE:
+            return 0.0
         return float(f"{value:.12g}") if value == value else "NaN"
     if isinstance(value, bytearray):
         return bytes(value)

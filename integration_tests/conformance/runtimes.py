@@ -77,10 +77,12 @@ RUNTIMES = {
     "local-keyed": Runtime(keyed),
     "local-run": Runtime(run, streams=False),
     "spark-batch": Runtime(spark.batch, streams=False, engine="spark", gaps=spark.BATCH_GAPS),
+    "spark-two-phases": Runtime(spark.in_two_phases, streams=False, engine="spark", gaps=spark.ONE_PHASE_ONLY),
     "spark-streaming": Runtime(spark.streaming, engine="spark", gaps=spark.STREAMING_GAPS),
     "flink-packed": Runtime(flink.packed, closes=True, engine="flink", gaps=flink.GAPS),
     "flink-record": Runtime(flink.by_record, closes=True, engine="flink", gaps=flink.GAPS),
     "flink-batch": Runtime(flink.batch, streams=False, engine="flink", gaps=flink.GAPS),
+    "flink-two-phases": Runtime(flink.batch_in_two_phases, streams=False, engine="flink", gaps=flink.ONE_PHASE_ONLY),
     "flink-batch-record": Runtime(flink.batch_by_record, streams=False, engine="flink", gaps=flink.GAPS),
 }
 if spark.parts_missing() is None:  # in an environment without PyFlink: make test-spark-latest

@@ -12,13 +12,22 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from .cases import ORDER, Case
+from sash.runtime.two_phases import why_one_phase
+
+from .cases import CASES, ORDER, Case
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCH_GAPS: dict[str, str] = {}
 STREAMING_GAPS: dict[str, str] = {}
+ALL_THERE = {"watermark_delay": None, "allowed_lateness": None, "early": None}
+"""What changes nothing in a batch."""
+ONE_PHASE_ONLY = {
+    case.name: f"never: {reason}"
+    for case in CASES
+    if (reason := why_one_phase(case.query.using(**ALL_THERE))) is not None
+}
 
 
 def _session(request: pytest.FixtureRequest) -> SparkSession:
@@ -40,12 +49,16 @@ def _folder(case: Case, request: pytest.FixtureRequest) -> Path:
     return folder
 
 
-def batch(case: Case, request: pytest.FixtureRequest) -> list[Mapping[str, Any]]:
+def in_two_phases(case: Case, request: pytest.FixtureRequest) -> list[Mapping[str, Any]]:
+    return batch(case, request, salted=3)
+
+
+def batch(case: Case, request: pytest.FixtureRequest, **options: Any) -> list[Mapping[str, Any]]:
     import sash_spark
 
     spark, folder = _session(request), _folder(case, request)
     df = spark.read.schema(case.ddl).parquet(str(folder / "in"))
-    results = sash_spark.aggregate(df, case.query, order=ORDER, **case.options)
+    results = sash_spark.aggregate(df, case.query, order=ORDER, **options, **case.options)
     return [_told(row.asDict()) for row in results.collect()]
 
 

@@ -131,7 +131,9 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hashmap", restarts: int = 20) -> None:
+def prepared(
+    env: StreamExecutionEnvironment, folder: Path, backend: str = "hashmap", restarts: int = 20, delay: str = "50ms"
+) -> None:
     """With checkpoints and restarts."""
     from pyflink.common import Configuration
 
@@ -143,7 +145,7 @@ def prepared(env: StreamExecutionEnvironment, folder: Path, backend: str = "hash
         "state.backend.type": backend,
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.attempts": str(restarts),
-        "restart-strategy.fixed-delay.delay": "50ms",
+        "restart-strategy.fixed-delay.delay": delay,
     }.items():
         settings.set_string(name, value)
     env.configure(settings)
@@ -296,13 +298,15 @@ def workers() -> Iterator[int]:
             yield pid
 
 
-def endless(env: StreamExecutionEnvironment, folder: Path, parallelism: int, packed: bool = True) -> Any:
+def endless(
+    env: StreamExecutionEnvironment, folder: Path, parallelism: int, packed: bool = True, delay: str = "50ms"
+) -> Any:
     """A job that looks for new files for ever."""
     import sash_flink
 
     env.set_parallelism(parallelism)
     env.disable_operator_chaining()  # what is chained, and so what operators are called, depends on the parallelism
-    prepared(env, folder)
+    prepared(env, folder, delay=delay)
     stream = source(env, folder / "in", "'source.monitor-interval' = '200ms'")
     marked = sash_flink.with_watermarks(stream, QUERY)
     marked._j_data_stream.setParallelism(1)

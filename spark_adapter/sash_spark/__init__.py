@@ -46,15 +46,15 @@ def explain(df: DataFrame, query: Query, order: Any = None, **options: Any) -> s
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        aggregate(df, query, order, **options)
+        aggregate(df, query, order, **{name: value for name, value in options.items() if name != "initial"})
     if df.isStreaming:
-        from sash_spark.streaming import plan
+        from sash_spark import streaming
 
-        how = plan(df, query, **options)
+        how = streaming.plan(df, query, **options)
     else:
-        by = f"by {', '.join(query.keys)}" if query.keys else "into one task, because the query has no key"
-        often = f", {len(query.lanes)} times" if len(query.lanes) > 1 else ""
-        how = [f"spark      a batch: shuffled {by} and sorted{often}; Arrow batches to Python workers"]
+        from sash_spark import batch
+
+        how = batch.plan(query, **options)
     ours = [warning for warning in caught if issubclass(warning.category, UserWarning)]  # PySpark warns of versions
     return "\n".join([sash.explain(query), *how, *(f"warning    {warning.message}" for warning in ours)])
 

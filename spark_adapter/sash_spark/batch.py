@@ -17,16 +17,17 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sash import Query
-from sash.spi import SortedBatches, coalesce_batches
+from sash import Query, arrival_time
+from sash.spi import SortedBatches, coalesce_batches, reduces_first
 from sash_spark.paths import orders_of, read_columns
 from sash_spark.schema import arrow_schema, output_schema
+from sash_spark.two_phases import aggregate_slices
 from sash_spark.worker import check_python, settle
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Worker", "aggregate_batch", "rank", "sort_by_key"]
+__all__ = ["Worker", "aggregate_batch", "plan", "rank", "sort_by_key"]
 
 ROWS = 1 << 16
 """The rows taken at a time: enough that a call costs nothing, few enough that they stay in the cache."""
@@ -38,21 +39,49 @@ def aggregate_batch(
     order: str | Sequence[str] | None = None,
     types: Mapping[str, Any] | None = None,
     partitions: int | None = None,
+    salted: bool | int | None = None,
 ) -> DataFrame:
     """The results of ``query`` over a batch DataFrame (see :func:`sash_spark.aggregate`).
 
-    ``types`` are the types of your own aggregates, for results whose type cannot be inferred; ``partitions`` is the
-    number of tasks that share the keys, if not Spark's default.
+    - ``types``: the types of your own aggregates, for results whose type cannot be inferred.
+    - ``partitions``: the number of tasks that share the keys, if not Spark's default.
+    - ``salted``: reduce rows to slices where they are, and bring slices together instead of rows, so that a key with
+      most of the rows does not take one task most of the time. True: in the partitions that ``df`` has; a number: the
+      rows are first dealt to so many tasks. For aggregates that are commutative, over windows on time and sessions;
+      else an error. By default so without a key, where it can be.
     """
+    if query.time == arrival_time:
+        raise ValueError("the rows of a batch DataFrame have no time of arrival: name a column with time=")
     schema = output_schema(query, df.schema, types)
     orders = orders_of(df, order)
     check_python(df.sparkSession)
+    in_two_phases = reduces_first(_final(query), salted)
     results = []
     for lane in query.lanes:
         windows: Any = query.windows if None in lane.names else {name: query.named[name] for name in lane.names}
-        final = query.using(windows=windows, watermark_delay=None, allowed_lateness=None)
-        results.append(sort_by_key(df, final, orders, partitions).mapInArrow(Worker(final, schema), schema))
+        final = _final(query, windows=windows)
+        if in_two_phases:
+            results.append(aggregate_slices(df, final, schema, salted, partitions))
+        else:
+            results.append(sort_by_key(df, final, orders, partitions).mapInArrow(Worker(final, schema), schema))
     return reduce(lambda a, b: a.unionAll(b), results)
+
+
+def _final(query: Query, **changes: Any) -> Query:
+    """The query over rows behind which none come: nothing is late."""
+    return query.using(watermark_delay=None, allowed_lateness=None, early=None, **changes)
+
+
+def plan(query: Query, salted: bool | int | None = None, **_: Any) -> list[str]:
+    """How Spark runs the query with these options, in words."""
+    if reduces_first(_final(query), salted):
+        merged = f"merged by {', '.join(query.keys)}" if query.keys else "merged in one task"
+        dealt = "" if salted is None or isinstance(salted, bool) else f", dealt to {salted} tasks,"
+        how = f"rows{dealt} are reduced to slices in their tasks; slices are {merged}"
+        return [f"spark      a batch in two phases: {how}"]
+    by = f"by {', '.join(query.keys)}" if query.keys else "into one task, because the query has no key"
+    often = f", {len(query.lanes)} times" if len(query.lanes) > 1 else ""
+    return [f"spark      a batch: shuffled {by} and sorted{often}; Arrow batches to Python workers"]
 
 
 def sort_by_key(df: DataFrame, query: Query, orders: Sequence[str] = (), partitions: int | None = None) -> DataFrame:

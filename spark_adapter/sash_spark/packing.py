@@ -26,28 +26,48 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql import types as T
 
-__all__ = ["PACKED", "Pack", "read_rows", "serialize", "sort_rows", "unpack"]
+__all__ = ["PACKED", "Pack", "is_first_batch", "read_rows", "serialize", "sort_rows", "unpack"]
 
 PACKED = "bucket int, task int, piece int, rows binary"
 """A piece of the rows that a task has for a bucket; pieces are numbered in their order."""
+_BATCH = "streaming.sql.batchId"
+"""Spark's name for the number of a micro-batch, as its tasks know it."""
+_PACKED = ["bucket", "task", "piece", "rows"]
 ROWS = 1 << 17
 """The rows that a task takes at a time: with fewer, each piece costs more than its rows."""
 MOST = 1 << 20
 """The most results in one row, which Spark holds in memory as a whole."""
 
 
-class Pack:
-    """Packs the rows of a task, whose first column is the bucket; the others have the types of ``schema``."""
+def is_first_batch() -> bool:
+    """Whether this task is of the first micro-batch of a stream."""
+    context = TaskContext.get()
+    return context is not None and context.getLocalProperty(_BATCH) == "0"
 
-    def __init__(self, schema: pa.Schema, rows: int = ROWS) -> None:
-        self.schema, self.rows = schema, rows
+
+class Pack:
+    """Packs the rows of a task, whose first column is the bucket; the others have the types of ``schema``.
+
+    The buckets ``called`` have a piece in the first micro-batch, if only one without rows.
+    """
+
+    def __init__(self, schema: pa.Schema, rows: int = ROWS, called: Sequence[int] = ()) -> None:
+        self.schema, self.rows, self.called = schema, rows, called
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle()
         context = TaskContext.get()
         task = 0 if context is None else context.partitionId()
+        if self.called and is_first_batch():
+            yield self._call(task)
         for piece, batch in enumerate(coalesce_batches(batches, self.rows)):
             yield self._pack(batch, task, piece)
+
+    def _call(self, task: int) -> pa.RecordBatch:
+        """A piece without rows for each bucket that has to be called."""
+        blob, size = pa.RecordBatch.from_pylist([], self.schema).serialize().to_pybytes(), len(self.called)
+        columns = [pa.array(numbers, pa.int32()) for numbers in (self.called, [task] * size, [-1] * size)]
+        return pa.RecordBatch.from_arrays([*columns, pa.array([blob] * size, pa.binary())], _PACKED)
 
     def _pack(self, batch: pa.RecordBatch, task: int, piece: int) -> pa.RecordBatch:
         buckets, rows = batch.column(0).to_numpy(), _cast(batch, self.schema)
@@ -60,7 +80,7 @@ class Pack:
         blobs = serialize([rows.slice(*part) for part in zip(starts.tolist(), sizes.tolist(), strict=True)], len(rows))
         columns = [buckets[starts], np.full(len(starts), task, np.int32), np.full(len(starts), piece, np.int32)]
         arrays = [*map(pa.array, columns), pa.array(blobs, pa.binary())]
-        return pa.RecordBatch.from_arrays(arrays, ["bucket", "task", "piece", "rows"])
+        return pa.RecordBatch.from_arrays(arrays, _PACKED)
 
 
 def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:

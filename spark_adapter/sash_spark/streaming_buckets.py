@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,7 @@ from pyspark.sql import types as T
 
 from sash import PerformanceWarning, Query
 from sash.spi import ArrowOutput, KeyedOperator
-from sash_spark.packing import read_rows, serialize, sort_rows
+from sash_spark.packing import is_first_batch, read_rows, serialize, sort_rows
 from sash_spark.schema import arrow_schema
 from sash_spark.state import recall, remember, restore, warn_large
 from sash_spark.timers import Clock
@@ -32,11 +32,20 @@ Save = Callable[[KeyedOperator, int | None], int]
 class Bucket:
     """Takes a bucket's rows. It is pickled: the query, with users' functions, travels in it.
 
-    ``wire`` are the columns that travel: those that the query reads, then those that order rows.
+    ``wire`` are the columns that travel: those that the query reads, then those that order rows. ``initial`` are the
+    states that buckets start from. With ``updates`` open windows are returned too, each window once.
     """
 
-    def __init__(self, query: Query, schema: T.StructType, wire: pa.Schema, clock: Clock) -> None:
-        self.query, self.wire, self.clock = query, wire, clock
+    def __init__(
+        self,
+        query: Query,
+        schema: T.StructType,
+        wire: pa.Schema,
+        clock: Clock,
+        initial: Mapping[int, bytes] | None = None,
+        updates: bool = False,
+    ) -> None:
+        self.query, self.wire, self.clock, self.initial, self.updates = query, wire, clock, initial or {}, updates
         self.run = uuid4().hex
         self._read = [field.name for field in wire if field.name.startswith("c")]
         self._orders = wire.names[len(self._read) :]
@@ -55,7 +64,9 @@ class Bucket:
         """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", PerformanceWarning)  # aggregate() has warned
-            if state is None:
+            if state is None and number in self.initial and is_first_batch():
+                op = restore(self.query, self.initial[number])
+            elif state is None:
                 op = KeyedOperator(self.query, own_watermark="key")
             else:
                 op = recall((self.run, number), state) or restore(self.query, state, blocks and blocks())
@@ -69,14 +80,14 @@ class Bucket:
         return pd.DataFrame({"rows": rows} | {name: [counts[name], *more] for name in COUNTS})
 
     def _process(self, op: KeyedOperator, watermark: int, frames: Iterable[pd.DataFrame]) -> list[pa.RecordBatch]:
-        batches = []
-        if (now := self.clock.now(watermark)) is not None:
-            batches += self._columns.batches(op.advance_outcomes(now))
-        rows = read_rows(frames, self.wire)
-        if len(rows):
-            in_order = sort_rows(rows, self._orders).select(self._read)
-            outcomes = op.process_outcomes(in_order.rename_columns(self.query.columns or [""]))
-            batches += self._columns.batches(outcomes)
+        now, rows = self.clock.now(watermark), read_rows(frames, self.wire)
+        in_order = sort_rows(rows, self._orders).select(self._read).rename_columns(self.query.columns or [""])
+        if self.updates:
+            batches = self._columns.batches(op.update_outcomes(in_order, now))
+        else:
+            batches = [] if now is None else self._columns.batches(op.advance_outcomes(now))
+            if len(rows):
+                batches += self._columns.batches(op.process_outcomes(in_order))
         self.clock.forget(op, watermark)
         return batches
 
@@ -90,14 +101,14 @@ class Bucket:
 
         def call(key: Any, frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
             settle()
-            watermark = state.getCurrentWatermarkMs() if self.clock.time is not None else 0
+            watermark = self.clock.watermark(state)
             there = bytes(state.get[2]) if state.exists else None
             rows = () if state.hasTimedOut else frames
-            yield self.work(key[0], watermark, rows, partial(self.save, state, key[0]), there)
+            yield self.work(key[0], watermark, rows, partial(self.save, state, key[0], watermark), there)
 
         return call
 
-    def save(self, state: Any, number: int, op: KeyedOperator, timer: int | None) -> int:
+    def save(self, state: Any, number: int, watermark: int, op: KeyedOperator, timer: int | None) -> int:
         """Put the operator's state where Spark takes it from; its size in bytes."""
         if not op.keys:  # all were forgotten
             state.remove()
@@ -105,6 +116,6 @@ class Bucket:
         blob = op.snapshot(trusted=True)
         state.update((number, op.keys, blob, None, None, None, None))
         if timer is not None:
-            state.setTimeoutTimestamp(timer)
+            self.clock.set(state, timer, watermark)
         self.remember(number, blob, op)
         return len(blob)

@@ -13,7 +13,8 @@ from pyspark.sql import types as T
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from sash.spi import KeyedOperator
-from sash_spark.streaming_buckets import Bucket
+from sash_spark.streaming_buckets import OUTPUT, Bucket
+from sash_spark.timers import NEVER
 from sash_spark.worker import settle
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PROVIDER", "ROCKSDB", "Parts", "importable", "missing"]
 
+TIME = "event_time"
+TIMED_OUTPUT = T.StructType([*OUTPUT.fields, T.StructField(TIME, T.TimestampType())])
+"""With a time for each piece of results, which Spark asks for and refuses if it is before the watermark: its rows have
+their own."""
 BLOCK_KEY, BLOCK_VALUE = "lane string, key bigint, block bigint", "slices binary"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -51,8 +56,8 @@ def importable() -> str | None:
 class Parts(StatefulProcessor):
     """The processor that Spark calls for each bucket that has rows or whose timer is due."""
 
-    def __init__(self, bucket: Bucket, schema: T.StructType) -> None:
-        self.bucket, self.schema = bucket, schema.add("timer", T.LongType())
+    def __init__(self, bucket: Bucket, schema: T.StructType, timed: bool = False) -> None:
+        self.bucket, self.schema, self.timed = bucket, schema.add("timer", T.LongType()), timed
 
     def init(self, handle: StatefulProcessorHandle) -> None:
         """Called by Spark: declare the state."""
@@ -81,7 +86,8 @@ class Parts(StatefulProcessor):
             return self._save(number, op, timer)
 
         header = None if there is None else bytes(there[2])
-        return self.bucket.work(number, watermark, rows, save, header, self._stored_blocks)
+        work = self.bucket.work(number, watermark, rows, save, header, self._stored_blocks)
+        return work.assign(**{TIME: NEVER}) if self.timed else work
 
     def _stored_blocks(self) -> dict[Any, bytes]:
         return {tuple(name): bytes(value[0]) for name, value in self._blocks.iterator()}

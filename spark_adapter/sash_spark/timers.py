@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from sash import Query
+from sash import Query, arrival_time
 from sash.spi import KeyedOperator, milliseconds, moment, nanoseconds
-from sash_spark.paths import column, find
+from sash_spark.paths import column, find, quote
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Clock"]
+__all__ = ["NEVER", "Clock"]
 
 _DELAY = "spark.watermarkDelayMs"
 _EVENT, _LATE = "sash_event_time", "sash_late"
-_NEVER = datetime(2262, 4, 1, tzinfo=UTC)  # as late as pandas can represent
+NEVER = datetime(2262, 4, 1, tzinfo=UTC)  # as late as pandas can represent
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,15 @@ class Clock:
     zoned: bool = True
     ttl: int | None = None
     """In milliseconds."""
+    arrival: bool = False
+    """Whether time is that of arrival: that of the micro-batch, in which its rows have come."""
 
     @staticmethod
     def of(df: DataFrame, query: Query, ttl: Any) -> tuple[Query, Clock]:
         """The query, with the delay that the DataFrame's watermark has if it has none of its own; and its clock."""
         forget = None if ttl is None else -(-nanoseconds(ttl) // 10**6)
+        if query.time == arrival_time:
+            return query, Clock(query.time, ttl=forget, arrival=True)
         kind = None if query.time is None else find(df.schema, query.time).dataType
         if not isinstance(kind, T.TimestampType | T.TimestampNTZType | T.DateType):
             if ttl is not None:
@@ -71,11 +75,26 @@ class Clock:
     @property
     def timeout(self) -> str:
         """Spark's name for the kind of timers."""
+        if self.arrival:
+            return "ProcessingTimeTimeout"
         return "NoTimeout" if self.time is None else "EventTimeTimeout"
+
+    def watermark(self, state: Any) -> int:
+        """Up to when nothing comes any more, as Spark has it for a micro-batch, in milliseconds."""
+        if self.arrival:
+            return int(state.getCurrentProcessingTimeMs())
+        return 0 if self.time is None else int(state.getCurrentWatermarkMs())
+
+    def set(self, state: Any, timer: int, watermark: int) -> None:
+        """Set the timer of a bucket."""
+        if self.arrival:
+            state.setTimeoutDuration(max(timer - watermark, 1))
+        else:
+            state.setTimeoutTimestamp(timer)
 
     def with_watermark(self, df: DataFrame) -> DataFrame:
         """The DataFrame with a watermark."""
-        if self.time is None or self.given:
+        if self.time is None or self.given or self.arrival:
             return df
         event = column(df, self.time)
         if not self.zoned:  # Spark's watermarks have a zone: be it UTC, whatever the session's is
@@ -87,7 +106,12 @@ class Clock:
 
     def select(self) -> list[Column]:
         """The column by which Spark finds rows late: none of them is."""
-        return [] if self.time is None else [F.lit(_NEVER).alias(_LATE, metadata={_DELAY: self.delay})]
+        return [] if self.time is None or self.arrival else [F.lit(NEVER).alias(_LATE, metadata={_DELAY: self.delay})]
+
+    def mark_ends(self, results: DataFrame) -> DataFrame:
+        """The results with the ends of windows as event time for what follows."""
+        ends = F.col("window_end").alias("window_end", metadata={_DELAY: self.delay})
+        return results.select(*(ends if name == "window_end" else F.col(quote(name)) for name in results.columns))
 
     def now(self, watermark: int) -> Any:
         """Spark's watermark as the operator takes it; None: there is none yet."""

@@ -10,7 +10,9 @@ import warnings
 import zipimport
 from typing import TYPE_CHECKING
 
-from sash.spi import keep_freed_memory
+from pyspark import TaskContext
+
+from sash.spi import hold_pool, keep_freed_memory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,12 +28,16 @@ def settle() -> None:
     them of modules (some 0.05 s with Numba's): those that are there are left out from the second call on, and from the
     fourth, the eighth, … those that have come by then, so that what dies later is left out only so often. Memory that
     a batch frees is kept for the next one.
+
+    A task has as many threads as ``spark.task.cpus`` gives it cores, its own included.
     """
     global _calls
     zipimport.zipimporter.invalidate_caches = lambda self: None  # type: ignore[method-assign]
     _calls += 1
     if _calls == 1:
         keep_freed_memory()
+        if (task := TaskContext.get()) is not None:  # None: this is no worker
+            hold_pool(task.cpus() - 1)  # for good: a worker runs tasks of one application
     if _calls & (_calls - 1) == 0 and _calls > 1:
         gc.freeze()
 

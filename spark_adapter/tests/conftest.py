@@ -48,14 +48,14 @@ class Stream:
         files = self.spark.readStream.schema(self.schema).option("maxFilesPerTrigger", 1)
         return files.parquet(str(self.folder / "in"))
 
-    def run(self, made: Callable[[DataFrame], DataFrame]) -> list[Row]:
+    def run(self, made: Callable[[DataFrame], DataFrame], mode: str = "append") -> list[Row]:
         """All results of what there is now, from where the checkpoint is."""
         found: list[Row] = []
 
         def take(batch: DataFrame, number: int) -> None:
             found.extend(batch.collect())
 
-        writer = made(self.source).writeStream.foreachBatch(take).outputMode("append")
+        writer = made(self.source).writeStream.foreachBatch(take).outputMode(mode)
         query = writer.option("checkpointLocation", str(self.folder / "checkpoint")).trigger(availableNow=True).start()
         try:
             assert query.awaitTermination(600), "the stream has not come to its end"

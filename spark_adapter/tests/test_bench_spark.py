@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from sash_experiments.benchmark import check, in_turn
-from sash_experiments.benchmarks.spark import batch, pipeline, streaming
+from sash_experiments.benchmarks.spark import batch, pipeline, skew, streaming
 from sash_experiments.benchmarks.spark.tables import tables
 
 if TYPE_CHECKING:
@@ -38,6 +38,14 @@ def test_contenders_agree_on_a_stream(spark: SparkSession, tmp_path: Path, workl
     answer = first.answer()
     assert len(answer) > 150
     check(replace(case, contenders=[replace(first, answer=lambda: answer), *case.contenders[1:]]))
+
+
+def test_skew(spark: SparkSession, tmp_path: Path) -> None:
+    rows = list(in_turn(skew.cases(spark, tmp_path, 30_000)))
+    assert [(row["n"], row["contender"]) for row in rows] == [
+        (percent, name) for percent in (12, 90) for name in ("sash", "sash, salted")
+    ]
+    assert any("an even spread" in line for line in tables([{k: str(v) for k, v in row.items()} for row in rows], {}))
 
 
 def test_the_pipeline(spark: SparkSession, tmp_path: Path) -> None:

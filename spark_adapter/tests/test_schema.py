@@ -251,6 +251,9 @@ AGGREGATES = [
     *(kind("x") for kind in (sash.Collect, sash.CollectDistinct, sash.Concat, sash.M4, sash.Bloom, sash.Median)),
     sash.Quantile("x", q=0.3),
     sash.ArgMin("x", "x"),
+    *(kind("x") for kind in (sash.SampleVariance, sash.PopulationVariance, sash.Skewness, sash.Kurtosis, sash.Product)),
+    *(kind("x") for kind in (sash.Any, sash.All, sash.ExactDistinctCount, sash.Mode)),
+    *(kind("x", "x") for kind in (sash.Covariance, sash.Correlation, sash.Slope, sash.WeightedMean)),
 ]
 
 

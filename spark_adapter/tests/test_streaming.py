@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -223,6 +225,25 @@ def test_what_is_wrong_is_said_before_it_starts(
         sash_spark.aggregate(stream.source, query, **({"order": "ts"} | options))
 
 
+@pytest.mark.parametrize("windows", [sash.sliding(2), sash.sliding("10s", "5s")], ids=["count", "time"])
+def test_the_first_micro_batch_does_not_even_import_numba(
+    stream_of: Callable[..., Any], spark: SparkSession, monkeypatch: pytest.MonkeyPatch, windows: sash.windows.Window
+) -> None:
+    """In workers of their own, for others may have compiled kernels for other tests. A user's function looks."""
+    monkeypatch.setitem(spark.sparkContext.environment, "SASH_TESTS_WORKERS", str(windows))
+    looks = sash.aggregation("s", lift=len, combine=max, lower=lambda _: "numba" in sys.modules, name="looks")
+    query = sash.Query(
+        key="k",
+        windows=windows,
+        aggregates={"peak": sash.Max("v"), "mean": sash.Mean("v"), "numba": looks},
+        time="t",
+        watermark_delay="0s",
+    )
+    stream = stream_of("k string, t timestamp, v double, s string", [[("a", at(i), i / 2, "x") for i in range(500)]])
+    found = stream.run(over(query))
+    assert len(found) > 90 and {row["numba"] for row in found} == {False}
+
+
 def test_processing_time_triggers_and_foreach_batch(stream_of: Callable[..., Any], tmp_path: Path) -> None:
     stream = stream_of(SCHEMA, [[("a", at(1), 1.0, 1), ("a", at(14), 0.0, 2)]])
     got: list[Row] = []
@@ -237,6 +258,29 @@ def test_processing_time_triggers_and_foreach_batch(stream_of: Callable[..., Any
     finally:
         running.stop()
     assert told(got, "window_start", "peak", "sum") == [(0, 1.0, 1)]
+
+
+def test_times_of_arrival_pass_although_nothing_comes(stream_of: Callable[..., Any], tmp_path: Path) -> None:
+    query = TIMED.using(time=sash.arrival_time, watermark_delay=None, windows=sash.tumbling("1s"))
+    stream = stream_of(SCHEMA, [[("a", None, 1.0, 1), ("b", None, 3.0, 2), ("a", None, 2.0, 4)]])
+    got: list[Row] = []
+    done = threading.Event()
+
+    def take(batch: DataFrame, number: int) -> None:
+        got.extend(batch.collect())
+        if len(got) >= 2:
+            done.set()
+
+    writer = over(query)(stream.source).writeStream.foreachBatch(take).option("checkpointLocation", str(tmp_path / "c"))
+    running = writer.trigger(processingTime="100 milliseconds").start()
+    try:
+        assert done.wait(120), "the clock has completed no window"
+    finally:
+        running.stop()
+    assert told(got, "k", "peak", "sum") == [("a", 2.0, 5), ("b", 3.0, 2)]
+    assert len({row["window_end"] - row["window_start"] for row in got} | {timedelta(seconds=1)}) == 1
+    with pytest.raises(ValueError, match="no time of arrival"):
+        sash_spark.aggregate(stream.spark.createDataFrame([("a", None, 1.0, 1)], SCHEMA), query)
 
 
 def test_a_large_state_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

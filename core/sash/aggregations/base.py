@@ -21,13 +21,27 @@ be compiled. Everything else calls ``lift``, ``combine``, ``lower`` and ``invert
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-__all__ = ["Aggregation", "Flat", "Full", "Functions", "Kind", "Sliced", "same"]
+__all__ = [
+    "LOWER_ARRAYS",
+    "Aggregation",
+    "Flat",
+    "Full",
+    "Functions",
+    "Kind",
+    "Sliced",
+    "combined",
+    "lowered",
+    "renamed",
+    "same",
+]
 
 _NUMPY_SCALARS = (np.number, np.bool_)
 
@@ -35,6 +49,25 @@ _NUMPY_SCALARS = (np.number, np.bool_)
 def same(value: Any) -> Any:
     """The value itself: ``lift`` and ``lower`` of aggregations whose partials are values."""
     return value
+
+
+LOWER_ARRAYS: dict[Callable[..., Any], Callable[..., Any]] = {same: same}
+"""For some functions that lower a partial, one that lowers many, given as an array a number, to the same bits.
+
+It returns None where some of the partials need a look of their own.
+"""
+
+
+def renamed(error: Exception, sentence: str) -> Exception:
+    """An error that says more, of the same type if that takes one sentence, else a ``TypeError``."""
+    kinds = (TypeError, ValueError, ZeroDivisionError, OverflowError, ArithmeticError, RuntimeError)
+    ours = type(error).__module__.startswith("sash.") and type(error).__init__ in (kind.__init__ for kind in kinds)
+    return type(error)(sentence) if ours or type(error) in kinds else TypeError(sentence)
+
+
+def _cause(error: Exception) -> str:
+    """What went wrong, with the type of the error where its message alone does not say it."""
+    return str(error) if isinstance(error, TypeError | ArithmeticError) else f"{type(error).__name__}: {error}"
 
 
 class Kind(Enum):
@@ -63,8 +96,8 @@ class Full(NamedTuple):
     combine: Callable[[Any, Any], Any]
     lower: Callable[[Any, int], Any]
     """Takes a partial and the count of values in it."""
-    counted: Callable[[Any, Any, Any], tuple[Any, ...]]
-    """Takes arrays of partials, counts and origins; returns the partials of :class:`Functions`."""
+    counted: Callable[[Any, Any, Any], tuple[Any, ...]] | None = None
+    """Takes arrays of partials, counts and origins; returns the partials of :class:`Functions`. Streams need it."""
 
     @property
     def guarded(self) -> bool:
@@ -98,7 +131,8 @@ class Aggregation:
     """Base of all aggregations. An instance is immutable, cheap, comparable and picklable.
 
     ``columns`` names the input columns a query feeds it; without names it takes bare values (an aggregation of two
-    columns takes pairs).
+    columns takes pairs). ``where`` names a boolean column: only rows for which it is true count, as with SQL's
+    ``FILTER``; its nulls count as false. Its values come last in what ``lift`` takes.
 
     >>> import sash
     >>> peak = sash.Max("load")
@@ -106,6 +140,9 @@ class Aggregation:
     5
     >>> peak.lower(peak.combine(peak.lift(None), peak.identity)) is None
     True
+    >>> query = sash.Query(windows=sash.tumbling(3), aggregates={"sold": sash.Sum("price", where="paid")})
+    >>> sash.run(query, {"price": [3, 5, 7], "paid": [True, False, True]})["sold"]
+    [10]
     """
 
     arity: ClassVar[int] = 1
@@ -114,10 +151,14 @@ class Aggregation:
     """The names of the parts of a result that has several, else empty."""
     result_column: ClassVar[int | None] = None
     """The input column whose values the results are, if they are: results have its type."""
+    result_kind: ClassVar[type | None] = None
+    """The Python type of results, where two values are too few to show it."""
     result_tuple: ClassVar[type | None] = None
     """The named tuple of a result that has several parts."""
     carried: ClassVar[tuple[int, ...]] = ()
     """Input columns in which a null is a value. A null in another column skips the row."""
+    time_columns: ClassVar[tuple[int, ...]] = ()
+    """Input columns of times. Compiled functions get timestamps as nanoseconds since 1970."""
     lifts_booleans: ClassVar[bool] = False
     """Whether compiled functions distinguish booleans from 0 and 1."""
     by_ranks: ClassVar[bool] = False
@@ -126,6 +167,8 @@ class Aggregation:
     """The names of the constructor's keyword arguments, which are attributes too."""
     _lifts_rows: ClassVar[bool] = True
     """Whether ``_lift`` of several columns takes one tuple instead of several arguments."""
+    where: str | None = None
+    """The boolean column that says which rows are aggregated; None: all."""
     empty: Any = None
     """The result of a window without values."""
     identity: ClassVar[None] = None
@@ -143,14 +186,33 @@ class Aggregation:
     _lower: Callable[[Any], Any] = staticmethod(same)
     _invert: Callable[[Any, Any], Any] | None = None
 
-    def __init__(self, *columns: str) -> None:
+    def __init__(self, *columns: str, where: str | None = None) -> None:
         if any(not isinstance(column, str) for column in columns):
             raise TypeError(f"{self.name} takes column names, which are strings; got {columns!r}")
         if columns and len(columns) != self.arity:
             raise TypeError(
                 f"{self.name} reads {self.arity} column{'s' * (self.arity != 1)}; got {len(columns)}: {columns!r}"
             )
+        self.inputs = columns
+        """The columns of the values that it aggregates."""
+        self.where = where
         self.columns = columns
+        """All columns that it reads."""
+        if where is not None:
+            if not isinstance(where, str):
+                raise TypeError(f"where must be the name of a boolean column; got {where!r}")
+            self.columns = (*columns, where)
+            self.lift = partial(_lift_where, self)  # type: ignore[method-assign]  # so no row pays that has no filter
+
+    @property
+    def unfiltered(self) -> Self:
+        """The same without ``where``."""
+        if self.where is None:
+            return self
+        bare = copy.copy(self)
+        del bare.lift
+        bare.where, bare.columns = None, self.inputs
+        return bare
 
     @property
     def name(self) -> str:
@@ -175,8 +237,9 @@ class Aggregation:
             value = value.item()  # Python's own integers do not wrap around, and its floats are faster
         try:
             return self._lift(value)
-        except (TypeError, ArithmeticError) as error:
-            raise TypeError(f"{self!r} cannot aggregate {value!r} of type {type(value).__name__}: {error}") from error
+        except Exception as error:  # a user's functions may raise anything
+            sentence = f"{self!r} cannot aggregate {value!r} of type {type(value).__name__}: {_cause(error)}"
+            raise (TypeError(sentence) if isinstance(error, ArithmeticError) else renamed(error, sentence)) from error
 
     def combine(self, a: Any, b: Any) -> Any:
         """The partial of two neighbouring stretches, ``a`` the older one. Neither argument is changed."""
@@ -189,6 +252,20 @@ class Aggregation:
     def lower(self, partial: Any) -> Any:
         """The result that a partial stands for."""
         return self.empty if partial is None else self._lower(partial)
+
+    def complain_of_combine(self, a: Any, b: Any, error: Exception) -> None:
+        """Raise the error of combining two partials as one that names the aggregation, if it happens again."""
+        try:
+            self.combine(a, b)
+        except Exception:
+            raise renamed(error, f"{self!r} cannot combine {a!r} with {b!r}: {_cause(error)}") from error
+
+    def complain_of_lower(self, partial: Any, error: Exception) -> None:
+        """Raise the error of lowering a partial as one that names the aggregation, if it happens again."""
+        try:
+            self.lower(partial)
+        except Exception:
+            raise renamed(error, f"{self!r} cannot lower {partial!r}: {_cause(error)}") from error
 
     def invert(self, total: Any, oldest: Any) -> Any:
         """``total`` without its ``oldest`` part: ``invert(a ⊕ b, a) == b`` unless ``b`` is empty."""
@@ -203,6 +280,10 @@ class Aggregation:
 
     def full(self, kind: str) -> Full | None:
         """Faster functions for columns whose windows are all full; None if there are none."""
+        return None
+
+    def full_as_sliced(self, kind: str) -> Full | None:
+        """Faster functions with the digits of :meth:`sliced`, where all windows are full; None if there are none."""
         return None
 
     def sliced(self, kind: str) -> Sliced:
@@ -222,10 +303,13 @@ class Aggregation:
 
     def _arguments(self) -> dict[str, Any]:
         """The constructor's keyword arguments. With the columns they identify an instance of a class."""
-        return {name: getattr(self, name) for name in self._options}
+        return {name: getattr(self, name) for name in self._options} | self._filter()
+
+    def _filter(self) -> dict[str, str]:
+        return {} if self.where is None else {"where": self.where}
 
     def __repr__(self) -> str:
-        arguments = [repr(column) for column in self.columns]
+        arguments = [repr(column) for column in self.inputs]
         arguments += [f"{name}={value!r}" for name, value in self._arguments().items()]
         return f"{self.name}({', '.join(arguments)})"
 
@@ -237,3 +321,32 @@ class Aggregation:
 
     def __hash__(self) -> int:
         return hash(self._key())
+
+
+def _lift_where(aggregation: Aggregation, value: Any) -> Any:
+    """``lift`` of an aggregation with a filter, whose value comes last in the tuple, or alone."""
+    *values, flag = value if len(aggregation.columns) > 1 else (value,)
+    if flag is not None and not isinstance(flag, bool | np.bool_):
+        raise TypeError(
+            f"{aggregation!r} cannot filter by column {aggregation.where!r}: where= takes booleans; got {flag!r} of "
+            f"type {type(flag).__name__}"
+        )
+    return type(aggregation).lift(aggregation, values[0] if len(values) == 1 else values or None) if flag else None
+
+
+def combined(aggregation: Aggregation, a: Any, b: Any) -> Any:
+    """``combine``, whose errors name the aggregation."""
+    try:
+        return aggregation.combine(a, b)
+    except Exception as error:
+        aggregation.complain_of_combine(a, b, error)
+        raise
+
+
+def lowered(aggregation: Aggregation, partial: Any) -> Any:
+    """``lower``, whose errors name the aggregation."""
+    try:
+        return aggregation.lower(partial)
+    except Exception as error:
+        aggregation.complain_of_lower(partial, error)
+        raise

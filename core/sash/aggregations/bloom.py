@@ -160,8 +160,8 @@ class Bloom(Aggregation):
     _combine = staticmethod(_union)
     _options = ("capacity", "error_rate")
 
-    def __init__(self, *columns: str, capacity: int = 1000, error_rate: float = 0.01) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, capacity: int = 1000, error_rate: float = 0.01, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
             raise ValueError(f"capacity must be a whole number of values, at least 1; got {capacity!r}")
         if not isinstance(error_rate, float) or not 0.0 < error_rate < 1.0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sash.aggregations.base import Aggregation, Kind
+from sash.aggregations.base import Aggregation, Kind, renamed
 
 __all__ = ["Together", "aggregation"]
 
@@ -21,11 +21,13 @@ class _Custom(Aggregation):
 
     lifts_booleans = True
 
-    def __init__(self, columns: tuple[str, ...], functions: dict[str, Any], offers: dict[str, Any]) -> None:
+    def __init__(
+        self, columns: tuple[str, ...], functions: dict[str, Any], offers: dict[str, Any], where: str | None
+    ) -> None:
         self.arity = max(len(columns), 1)  # type: ignore[misc]  # a class's own in built-ins, an instance's here
         self._functions = functions
         self._offers = offers
-        super().__init__(*columns)
+        super().__init__(*columns, where=where)
         for role, function in functions.items():
             setattr(self, f"_{role}", function)
         for trait in ("commutative", "selective", "releases_gil", "kind", "empty"):
@@ -36,10 +38,11 @@ class _Custom(Aggregation):
         return str(self._offers["name"])
 
     def _arguments(self) -> dict[str, Any]:
-        return {**self._functions, **self._offers}
+        return {**self._functions, **self._offers, **self._filter()}
 
     def __repr__(self) -> str:
-        return f"{self.name}({', '.join(map(repr, self.columns))})"
+        arguments = [*map(repr, self.inputs), *(f"where={name!r}" for name in self._filter().values())]
+        return f"{self.name}({', '.join(arguments)})"
 
 
 class _CustomOfSeveral(_Custom):
@@ -53,7 +56,10 @@ class _CustomOfSeveral(_Custom):
             raise TypeError(f"{self!r} takes {self.arity} values a row; got {value!r}")
         if any(part is None for part in values):
             return None
-        return self._lift(*values)
+        try:
+            return self._lift(*values)
+        except Exception as error:  # a user's function may raise anything
+            raise renamed(error, f"{self!r} cannot aggregate {values!r}: {type(error).__name__}: {error}") from error
 
 
 def aggregation(
@@ -69,6 +75,7 @@ def aggregation(
     kind: Kind | str = Kind.ALGEBRAIC,
     empty: Any = None,
     name: str = "aggregation",
+    where: str | None = None,
 ) -> Aggregation:
     """An aggregation of your own, from three plain functions.
 
@@ -79,6 +86,7 @@ def aggregation(
     ``commutative=True``, ``selective=True`` (combine returns one of its arguments) and ``invert`` (``invert(a ⊕ b, a)
     == b``) are offers that the planner may use; :func:`sash.check_laws` checks them. ``releases_gil=True`` says that
     ``combine`` runs in native code that lets other threads run. ``empty`` is the result of a window without values.
+    ``where`` names a boolean column: only rows for which it is true are aggregated.
 
     >>> import sash
     >>> spread = sash.aggregation("load", lift=lambda v: (v, v),
@@ -102,7 +110,7 @@ def aggregation(
         "empty": empty,
         "name": name,
     }
-    return (_CustomOfSeveral if len(names) > 1 else _Custom)(names, functions, offers)
+    return (_CustomOfSeveral if len(names) > 1 else _Custom)(names, functions, offers, where)
 
 
 class Together(Aggregation):
@@ -142,17 +150,17 @@ class Together(Aggregation):
     def _combine(self, a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
         try:
             return tuple([part.combine(x, y) for part, x, y in zip(self.parts, a, b, strict=True)])
-        except TypeError as error:
-            raise TypeError(self._complaint(a, b, error)) from error
+        except Exception as error:  # a user's function may raise anything
+            self.complain_of_combine(a, b, error)
+            raise
 
-    def _complaint(self, a: tuple[Any, ...], b: tuple[Any, ...], error: TypeError) -> str:
-        """Name the part that cannot be combined."""
+    def complain_of_combine(self, a: tuple[Any, ...], b: tuple[Any, ...], error: Exception) -> None:
         for part, x, y in zip(self.parts, a, b, strict=True):
-            try:
-                part.combine(x, y)
-            except TypeError:
-                return f"{part!r} cannot combine {x!r} with {y!r}: {error}"
-        return str(error)
+            part.complain_of_combine(x, y, error)
+
+    def complain_of_lower(self, partial: tuple[Any, ...], error: Exception) -> None:
+        for part, x in zip(self.parts, partial, strict=True):
+            part.complain_of_lower(x, error)
 
     def _lower(self, partial: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple([part.lower(x) for part, x in zip(self.parts, partial, strict=True)])

@@ -17,18 +17,22 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Full, Functions, Kind, Sliced
+from sash.aggregations.base import LOWER_ARRAYS, Aggregation, Full, Functions, Kind, Sliced
 from sash.aggregations.sums import (
     Partial,
+    _add_keeping_rest,
     _add_pairs,
     _combine_counted,
     _invert_counted,
     _lift_counted,
     _lift_counted_any,
     _lower,
+    _lower_arrays,
     _plus,
     _sums_from_rows,
     _sums_to_rows,
+    _whole,
+    _with_rest,
 )
 
 __all__ = ["GeometricMean", "Mean", "PopulationStdDev", "SampleStdDev"]
@@ -37,7 +41,16 @@ Deviation = tuple[int, float, float]
 
 
 def _lower_mean(partial: Partial) -> Any:
-    return _lower(partial[1:]) / partial[0]
+    total = _lower(partial[1:])
+    return total / partial[0]
+
+
+def _lower_means(count: Any, *sums: Any) -> Any:
+    total = _lower_arrays(*sums)
+    return None if total is None else total / count
+
+
+LOWER_ARRAYS[_lower_mean] = _lower_means
 
 
 def _counted(value: Any) -> tuple[int, Any]:
@@ -68,6 +81,10 @@ def _over(total: Any, count: int) -> Any:
     """The quotient. By a power of two the product is the same to the bit, and takes a fraction of the time."""
     inverse = 1.0 / count
     return total * inverse if count & (count - 1) == 0 else total / count
+
+
+def _whole_over(partial: tuple[Any, Any], count: int) -> Any:
+    return _over(_whole(partial, count), count)
 
 
 def _count_and_sum(total: Any, count: Any, _: Any) -> tuple[Any, Any]:
@@ -119,6 +136,9 @@ class Mean(Aggregation):
         if kind == "f":
             return Full(_value, _plus, _over, _count_and_sum)
         return Full(_value_halves, _add_pairs, _halves_over, _count_and_halves)
+
+    def full_as_sliced(self, kind: str) -> Full:
+        return Full(_with_rest, _add_keeping_rest, _whole_over) if kind == "f" else self.full(kind)
 
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
@@ -228,6 +248,9 @@ class _StdDev(Aggregation):
 
     def full(self, kind: str) -> Full:
         return Full(_distance, _add_pairs, self._lower_full, _deviation_of)
+
+    def full_as_sliced(self, kind: str) -> Full:
+        return self.full(kind)
 
 
 class SampleStdDev(_StdDev):

@@ -136,8 +136,8 @@ class MomentSketch(Aggregation):
     _combine = staticmethod(_combine)
     _options = ("k", "q")
 
-    def __init__(self, *columns: str, k: int = 10, q: float | Sequence[float] = 0.5) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, k: int = 10, q: float | Sequence[float] = 0.5, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         if isinstance(k, bool) or not isinstance(k, int) or not 1 <= k <= 20:
             raise ValueError(f"k, the number of moments, must be a whole number from 1 to 20; got {k!r}")
         self.k = k

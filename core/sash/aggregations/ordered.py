@@ -125,8 +125,8 @@ class Concat(Aggregation):
     kind = Kind.HOLISTIC
     _options = ("separator",)
 
-    def __init__(self, *columns: str, separator: str = ",") -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, separator: str = ",", where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         if not isinstance(separator, str):
             raise TypeError(f"separator must be a string; got {separator!r}")
         self.separator = separator

@@ -196,11 +196,13 @@ class Quantile(Aggregation):
     _invert = staticmethod(_invert)
     _options: ClassVar[tuple[str, ...]] = ("q", "interpolation")
 
-    def __init__(self, *columns: str | float, q: float | None = None, interpolation: str = "linear") -> None:
+    def __init__(
+        self, *columns: str | float, q: float | None = None, interpolation: str = "linear", where: str | None = None
+    ) -> None:
         names: tuple[Any, ...] = columns
         if q is None and names and not isinstance(names[-1], str):
             names, q = names[:-1], names[-1]
-        super().__init__(*names)
+        super().__init__(*names, where=where)
         self.q = share_of(q, self.name)
         if interpolation not in _INTERPOLATIONS:
             raise ValueError(f"interpolation must be one of {list(_INTERPOLATIONS)}; got {interpolation!r}")
@@ -230,5 +232,5 @@ class Median(Quantile):
 
     _options = ("interpolation",)
 
-    def __init__(self, *columns: str, interpolation: str = "linear") -> None:
-        super().__init__(*columns, q=0.5, interpolation=interpolation)
+    def __init__(self, *columns: str, interpolation: str = "linear", where: str | None = None) -> None:
+        super().__init__(*columns, q=0.5, interpolation=interpolation, where=where)

@@ -16,12 +16,15 @@ from typing import Any, Protocol, TypeVar
 from sash.aggregations import (
     M4,
     Aggregation,
+    All,
     ArgMax,
     ArgMin,
     Bloom,
     Collect,
     CollectDistinct,
     Count,
+    ExactDistinctCount,
+    ExponentialMean,
     First,
     GeometricMean,
     HeavyHitters,
@@ -31,9 +34,13 @@ from sash.aggregations import (
     Mean,
     Min,
     MinCount,
+    Mode,
     PopulationStdDev,
+    PopulationVariance,
+    Product,
     Sum,
 )
+from sash.aggregations.truth import Any as AnyTrue
 
 __all__ = [
     "Like",
@@ -86,8 +93,9 @@ ResultType = Like | Plain | ListOf | Struct
 
 # the first that matches counts: True is an int, too
 _PLAIN = (bool, int, float, str, bytes, Decimal, datetime, date, time, timedelta)
-_TOTAL = {Sum, Mean, GeometricMean, PopulationStdDev, Min, Max, First, Last, M4, ArgMin, ArgMax}
-_TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount}
+_TOTAL: set[type[Aggregation]] = {Sum, Mean, GeometricMean, PopulationStdDev, Min, Max, First, Last, M4, ArgMin, ArgMax}
+_TOTAL |= {Collect, CollectDistinct, MinCount, MaxCount, Mode, All, AnyTrue}
+_TOTAL |= {PopulationVariance, Product, ExponentialMean}
 
 
 def never_null(aggregation: Aggregation, columns_have_nulls: bool) -> bool:
@@ -97,9 +105,9 @@ def never_null(aggregation: Aggregation, columns_have_nulls: bool) -> bool:
     >>> never_null(sash.Max("load"), columns_have_nulls=False), never_null(sash.Max("load"), columns_have_nulls=True)
     (True, False)
     """
-    if isinstance(aggregation, Count):
+    if isinstance(aggregation, Count | ExactDistinctCount):
         return True
-    return type(aggregation) in _TOTAL and not columns_have_nulls
+    return type(aggregation) in _TOTAL and not columns_have_nulls and aggregation.where is None
 
 
 def result_type(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> ResultType:
@@ -111,9 +119,18 @@ def result_type(aggregation: Aggregation, samples: Sequence[Sequence[Any]]) -> R
     >>> result_type(sash.Mean("load"), [(1, 2)]), result_type(sash.ArgMax("load", "plug"), [(1, 2), ("a", "b")])
     (Plain(type=<class 'float'>, exact=False), Like(column=1))
     """
-    result = _sample_result(aggregation, samples)
+    if aggregation.where is not None:
+        *samples, flags = samples
+        if not isinstance(flags[0], bool):
+            raise TypeError(
+                f"{aggregation!r} cannot filter by column {aggregation.where!r}: where= takes booleans, not values of "
+                f"type {type(flags[0]).__name__}"
+            )
+    result = _sample_result(aggregation.unfiltered, samples)
     if isinstance(aggregation, Count):
         return Plain(int)
+    if aggregation.result_kind is not None:
+        return Plain(aggregation.result_kind)
     if aggregation.fields:
         like = Like(aggregation.result_column or 0)
         return Struct(tuple((name, like) for name in aggregation.fields))
@@ -208,4 +225,5 @@ def declared_type(aggregation: Aggregation, columns: Sequence[Kind], system: Typ
 
     ``TypeError`` if it cannot aggregate such columns, or if two values do not show what the results are.
     """
-    return resolve(result_type(aggregation, [system.samples(column) for column in columns]), columns, system)
+    result = result_type(aggregation, [system.samples(column) for column in columns])
+    return resolve(result, columns[: len(aggregation.inputs)], system)

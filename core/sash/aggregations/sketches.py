@@ -35,8 +35,8 @@ class _Sketch(Aggregation):
     _type: ClassVar[str]
     """The class of the library that a partial is a serialised object of."""
 
-    def __init__(self, *columns: str) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         _library()  # fail here rather than on the first value
 
     def _read(self, partial: bytes) -> Any:
@@ -71,8 +71,8 @@ class DistinctCount(_Sketch):
     _type = "hll_sketch"
     _options = ("lg_k",)
 
-    def __init__(self, *columns: str, lg_k: int = 12) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, lg_k: int = 12, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         self.lg_k = _within("lg_k", lg_k, 4, 21)
 
     def _lift(self, value: Any) -> bytes:
@@ -114,8 +114,8 @@ class QuantileSketch(_Sketch):
     _type = "kll_doubles_sketch"
     _options = ("q", "k")
 
-    def __init__(self, *columns: str, q: float | Sequence[float] = 0.5, k: int = 200) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, q: float | Sequence[float] = 0.5, k: int = 200, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         self.q = shares_of(q, self.name)
         self.k = _within("k", k, 8, 65535)
 
@@ -187,8 +187,8 @@ class HeavyHitters(_Sketch):
     _type = "frequent_strings_sketch"
     _options = ("lg_max_k", "share")
 
-    def __init__(self, *columns: str, lg_max_k: int = 10, share: float = 0.01) -> None:
-        super().__init__(*columns)
+    def __init__(self, *columns: str, lg_max_k: int = 10, share: float = 0.01, where: str | None = None) -> None:
+        super().__init__(*columns, where=where)
         self.lg_max_k = _within("lg_max_k", lg_max_k, 3, 26)
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1:
             raise ValueError(f"share must be a number from 0 to below 1; got {share!r}")

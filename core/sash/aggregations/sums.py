@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation, Functions, Sliced, same
+from sash.aggregations.base import LOWER_ARRAYS, Aggregation, Full, Functions, Sliced, same
 
 __all__ = ["Count", "Sum"]
 
@@ -79,8 +79,34 @@ def _lower(partial: Partial) -> Any:
     return hi + lo
 
 
+def _lower_arrays(hi: Any, lo: Any, *odd: Any) -> Any:
+    return None if any(map(np.any, odd)) else hi + lo
+
+
+LOWER_ARRAYS[_lower] = _lower_arrays
+
+
 def _plus(a: Any, b: Any) -> Any:
     return a + b
+
+
+def _with_rest(value: Any, _: Any) -> tuple[Any, float]:
+    return (value, -0.0)  # which no addition changes: compilers leave it out
+
+
+def _add_keeping_rest(a: tuple[Any, Any], b: tuple[Any, Any]) -> tuple[Any, Any]:
+    """:func:`_add` for windows that are summed once: ``lo`` stays apart, so no sum waits for more than one addition.
+
+    A value that is not finite makes ``lo`` NaN, and so does an overflow.
+    """
+    total = a[0] + b[0]
+    b_part = total - a[0]
+    return (total, a[1] + (b[1] + ((a[0] - (total - b_part)) + (b[0] - b_part))))
+
+
+def _whole(partial: tuple[Any, Any], _: int) -> Any:
+    hi, lo = partial
+    return hi + lo if lo == lo else hi
 
 
 def _halves(value: Any) -> tuple[Any, Any]:
@@ -144,6 +170,9 @@ class Sum(Aggregation):
             return Functions(same, _plus, same)
         return Functions(_halves, _add_pairs, _whole_unsigned if kind == "u" else _whole_signed, guarded=True)
 
+    def full_as_sliced(self, kind: str) -> Full | None:
+        return Full(_with_rest, _add_keeping_rest, _whole) if kind == "f" else None
+
     def sliced(self, kind: str) -> Sliced:
         if kind == "f":
             return Sliced(Functions(_lift, _combine, _lower))
@@ -155,7 +184,8 @@ def _lift_counted(value: Any) -> Partial:
 
 
 def _lift_counted_any(value: Any) -> Partial:
-    return (1, *_lift_any(value))
+    hi, lo, nans, infinities, negative_infinities = _lift_any(value)
+    return (1, hi, lo, nans, infinities, negative_infinities)
 
 
 def _combine_counted(a: Partial, b: Partial) -> Partial:
@@ -196,5 +226,10 @@ class Count(Aggregation):
     def takes_ticks(self) -> bool:
         return True
 
+    @property
+    def unfiltered(self) -> Count:
+        """Rows that are null where the filter is not true are counted by their nulls."""
+        return Count(*self.inputs or self.columns)
+
     def lift(self, value: Any) -> int | None:
-        return None if value is None and self.columns else 1
+        return None if value is None and self.inputs else 1

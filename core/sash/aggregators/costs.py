@@ -43,6 +43,7 @@ def merge_time(aggregation: Aggregation) -> MergeTime:
     MergeTime(ns=1000, source='assumed')
     """
     parts = aggregation.parts if isinstance(aggregation, Together) else (aggregation,)
+    parts = tuple(part.unfiltered for part in parts)
     if not all(_is_own(part) for part in parts):
         return MergeTime(ASSUMED_MERGE_NS, "assumed")
     try:

@@ -65,29 +65,37 @@ class DABA(Deamortized):
 
     Combines: insert ≤ 3, evict ≤ 2, query ≤ 1; on average 2, 1 and 1. Holds 2n + 2 partials.
 
+    ``cached=False`` is the paper's figure 14, which keeps neither the sum of l_R ⊕ l_A nor the last answer: insert ≤ 4,
+    evict ≤ 3, query ≤ 1; on average 2.5, 1.5 and 1. Holds 2n partials. It shows what the cache saves.
+
     >>> import sash
     >>> window = sash.aggregators.DABA(sash.Max())
     >>> window.insert_many([2, 6, 3, 5, 3]); window.evict_many(2); window.query()
     5
     """
 
-    _space = (2, 2)
-
-    def __init__(self, aggregation: Aggregation) -> None:
+    def __init__(self, aggregation: Aggregation, cached: bool = True) -> None:
         self._vals, self._aggs = Ring(), Ring()
         super().__init__(aggregation, self._vals, self._aggs)
+        self._cached = cached
         self._cached_f_plus_b: Any = None
-        self._valid_cached_f_plus_b = True
+        self._valid_cached_f_plus_b = cached
+
+    @property
+    def partials(self) -> int:
+        return 2 * len(self) + 2 * self._cached
 
     def total(self) -> Any:
-        if not self._valid_cached_f_plus_b:
-            aggs = self._aggs
-            total = aggs.slots[self._f & aggs.mask] if self._f != self._b else None
-            if self._b != self._e:
-                total = self._combine(total, aggs.slots[(self._e - 1) & aggs.mask])
+        if self._valid_cached_f_plus_b:
+            return self._cached_f_plus_b
+        aggs = self._aggs
+        total = aggs.slots[self._f & aggs.mask] if self._f != self._b else None
+        if self._b != self._e:
+            total = self._combine(total, aggs.slots[(self._e - 1) & aggs.mask])
+        if self._cached:
             self._cached_f_plus_b = total
             self._valid_cached_f_plus_b = True
-        return self._cached_f_plus_b
+        return total
 
     def _push(self, partial: Any) -> None:
         vals, aggs, end = self._vals, self._aggs, self._e
@@ -126,12 +134,15 @@ class DABA(Deamortized):
                 lft, rgt, acc = lft + 1, rgt + 1, acc + 1
             else:  # shrink l_L and l_R
                 val = self._vals.slots[(acc - 1) & self._vals.mask]
+                if not self._cached:
+                    sum_r = slots[(acc - 1) & mask]
+                    r_plus_a = self._combine(sum_r, slots[acc & mask]) if acc != back else sum_r
                 to_b = self._combine(slots[lft & mask], r_plus_a)
                 from_a = self._combine(val, slots[acc & mask]) if acc != back else val
                 slots[lft & mask] = to_b
                 slots[(acc - 1) & mask] = from_a
                 lft, acc = lft + 1, acc - 1
-            self._agg_ra = r_plus_a
+            self._agg_ra = r_plus_a if self._cached else None
         self._f, self._l, self._r, self._a, self._b = front, lft, rgt, acc, back
         self._valid_cached_f_plus_b = False
 

@@ -45,15 +45,20 @@ __all__ = [
     "hold_pool",
     "release_pool",
     "shared_pool",
+    "why_no_thread",
 ]
 
 
 @dataclass
 class Waiting:
-    """How often a window needed ``lcs`` that was not ready, and for how long main threads waited."""
+    """How often a window needed ``lcs`` that was not ready, and for how long main threads waited.
+
+    ``tasks`` is how many chunks other threads were given.
+    """
 
     times: int = 0
     seconds: float = 0.0
+    tasks: int = 0
 
     def add(self, seconds: float) -> None:
         """Count one more wait."""
@@ -85,18 +90,28 @@ def asked_threads() -> int | None:
     return _asked
 
 
-def choose_second_thread(releases_gil: bool, chunk: int, merge: Callable[[], MergeTime]) -> tuple[bool, str]:
+def why_no_thread() -> str | None:
+    """Why there is no second thread, whatever it costs; None: there is one."""
+    if asked_threads() == 0:
+        return "no second thread is wanted"
+    if asked_threads() is None and available_cores() < 2:
+        return "one core: a second thread would only take turns with the first"
+    return None
+
+
+def choose_second_thread(
+    releases_gil: bool, chunk: int, merge: Callable[[], MergeTime], handovers: int = 1
+) -> tuple[bool, str]:
     """Whether a second thread pays for chunks of so many slices, and why or why not.
 
-    It saves the b - 2 merges of ``lcs``, each of which takes ``merge``, and costs handing the chunk over.
+    It saves the b - 2 merges of ``lcs``, each of which takes ``merge``, and costs handing the chunk over, or as much as
+    ``handovers`` of that.
     """
-    if asked_threads() == 0:
-        return False, "no second thread is wanted"
-    if asked_threads() is None and available_cores() < 2:
-        return False, "one core: a second thread would only take turns with the first"
+    if (reason := why_no_thread()) is not None:
+        return False, reason
     if getattr(sys, "_is_gil_enabled", lambda: True)() and not releases_gil:
         return False, "combine holds the GIL: a second thread would only take turns with the first"
-    time, costs = merge(), handover_ns()
+    time, costs = merge(), handovers * handover_ns()
     saves = max(chunk - 2, 0) * time.ns
     words = (
         f"a chunk of {chunk} slices saves {saves / 1000:g} µs of merges ({time.ns / 1000:g} µs each, {time.source}), "
@@ -155,6 +170,7 @@ class SharedChunk(Chunk):
     def __init__(self, combine: Combine, saa: list[Any], whole: Any, pool: Executor) -> None:
         super().__init__(combine, saa, whole)
         self.task: Future[None] | None = pool.submit(self.complete)
+        WAITING.tasks += 1
 
     def finish(self) -> None:
         task, self.task = self.task, None

@@ -1,8 +1,8 @@
 """The command line: ``sash run``, ``explain`` and what the entry point group ``sash.commands`` adds (``generate``,
-``experiment``). Also ``python -m sash.cli``.
+``experiment``). Also ``python -m sash``.
 
-It exits with 0 on success, 1 for bad data and 2 for invalid usage (arguments, the query file, a missing engine). An
-error is one sentence on standard error.
+It exits with 0 on success, 1 for data that the query cannot take and 2 for invalid usage (arguments, the query file, an
+input that cannot be read, a missing engine). An error is one sentence on standard error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import sash
-from sash.cli import running
+from sash.cli import completion, running
 from sash.cli.engines import DATA, OK, USAGE, DataError, UsageError, sentence
 
 __all__ = ["main"]
@@ -73,4 +73,5 @@ def _parser() -> argparse.ArgumentParser:
     running.add(commands)
     for point in sorted(entry_points(group="sash.commands")):
         point.load()(commands)
+    completion.add(commands)
     return parser

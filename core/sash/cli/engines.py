@@ -26,6 +26,7 @@ __all__ = [
     "USAGE",
     "DataError",
     "Engine",
+    "InputError",
     "Job",
     "Tally",
     "UsageError",
@@ -37,7 +38,7 @@ __all__ = [
 ]
 
 OK, DATA, USAGE = 0, 1, 2
-"""Exit codes: success, bad data, invalid usage."""
+"""Exit codes: success, data that a query cannot take, invalid usage."""
 _LONGEST = 600
 
 
@@ -120,8 +121,12 @@ class UsageError(Exception):
     """Invalid usage: arguments, the query file, an engine that is not installed."""
 
 
+class InputError(UsageError):
+    """An input that cannot be read: no such file, or not of its format."""
+
+
 class DataError(Exception):
-    """Bad data: a file that cannot be read, a column that is missing or of a wrong type."""
+    """Data that a query cannot take: a column that is missing or of a wrong type."""
 
 
 def sentence(error: BaseException) -> str:

@@ -15,9 +15,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sash.cli.engines import DataError, Job, Tally, UsageError, engine, engines, sentence
+from sash.cli.engines import DataError, Engine, InputError, Job, Tally, UsageError, engine, engines, sentence
 from sash.cli.files import Source, arrow, in_micros
-from sash.cli.writers import new_file, writing
+from sash.cli.following import States, follow
+from sash.cli.places import Place, copy_input, place, writing_to
+from sash.cli.topics import Topic, TopicReader, settings_of
+from sash.cli.writers import Writer, new_file
 from sash.query import Query
 from sash.query.file import QueryFileError, QueryImportError, load_query
 from sash.query.import_paths import Imports
@@ -36,16 +39,28 @@ def add(commands: Any) -> None:
         help="run a query over files",
         description="Run a query file over Parquet, CSV or JSON lines files. The rows are the same on every engine.",
     )
-    run.add_argument("--query", type=Path, required=True, metavar="Q.toml", help="the query file")
-    run.add_argument("--input", type=Path, required=True, metavar="DATA", help="a file, or a folder of files")
+    query = run.add_mutually_exclusive_group(required=True)
+    query.add_argument("query", type=Path, nargs="?", metavar="Q.toml", help="the query file")
+    query.add_argument("--query", type=Path, dest="named_query", metavar="Q.toml", help="the same")
+    run.add_argument(
+        "--input",
+        required=True,
+        metavar="DATA",
+        help="a file, a folder of files, a pattern such as 'plugs-*.csv', a URL of fsspec, a topic such as "
+        "kafka://localhost:9092/plugs, or - for standard input",
+    )
     run.add_argument(
         "--output",
-        type=Path,
         metavar="OUT",
-        help="a file, or, without a suffix, a new folder of part files (default: the console)",
+        help="a file, without a suffix a new folder of part files, a URL of fsspec, a topic, or - for standard output "
+        "(default: the console)",
     )
     run.add_argument("--engine", default="local", help=f"{', '.join(engines())} (default %(default)s)")
     run.add_argument("--streaming", action="store_true", help="take the files as a stream, in the order of writing")
+    run.add_argument("--group", metavar="NAME", help="read what this group has not read of the topic, and commit it")
+    run.add_argument("--follow", action="store_true", help="take the topic as it grows, until interrupted (local)")
+    run.add_argument("--state", type=Path, metavar="FOLDER", help="where --follow keeps the state of the group")
+    run.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's clients, name=value a line")
     run.add_argument("--parallelism", type=_positive, metavar="N", help="tasks at a time, on engines that have them")
     run.add_argument("--format", choices=FORMATS, help="of the input, if file names do not show it")
     run.add_argument("--output-format", choices=FORMATS, help="of the output, if its name does not show it")
@@ -63,6 +78,7 @@ def add(commands: Any) -> None:
     warm.set_defaults(command=_warm)
     explain = commands.add_parser("explain", help="show how a query runs", description="The plan of a query, in words.")
     explain.add_argument("query", type=Path, metavar="Q.toml", help="the query file")
+    explain.add_argument("--verbose", action="store_true", help="say why, in the words of the papers")
     _add_allow_imports(explain)
     explain.set_defaults(command=_explain)
 
@@ -105,6 +121,8 @@ def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
         raise UsageError(f"{path}: there is no such query file") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a query file") from None
+    except OSError as error:
+        raise UsageError(f"{path}: the query file cannot be read: {error.strerror or error}") from None
     except QueryImportError as error:
         remedy = "" if error.module is None else f"; if you trust the file, say --allow-imports {error.module}"
         raise UsageError(f"{path}, line {error.line}: {error.reason}{remedy}") from error
@@ -123,32 +141,94 @@ def _warm(options: argparse.Namespace) -> None:
 def _explain(options: argparse.Namespace) -> None:
     from sash.engine.explain import explain
 
-    print(explain(query_of(options.query, options.allow_imports)))
+    print(explain(query_of(options.query, options.allow_imports), verbose=options.verbose))
 
 
 def _run(options: argparse.Namespace) -> None:
-    query, run = query_of(options.query, options.allow_imports), engine(options.engine)
-    source = Source.of(options.input, options.format, options.streaming)
+    query, run = query_of(options.query or options.named_query, options.allow_imports), engine(options.engine)
+    source, target = place(options.input), None if options.output is None else place(options.output)
+    _check_topics(options, source, target)
+    settings, read, begin = settings_of(options.kafka_config), None, time.perf_counter()
+    with tempfile.TemporaryDirectory(prefix="sash-run-") as scratch:
+        if isinstance(source, Topic):
+            read = TopicReader(source, options.group, settings)
+        try:
+            with writing_to(target, options.output_format, query.keys, read, settings, Path(scratch)) as out:
+                tally = _run_job(options, query, run, source, read, out, Path(scratch))
+        except NothingNewError as note:
+            print(f"sash: {note}", file=sys.stderr)
+            return
+        if read is not None and not out.commits_input:
+            read.commit()
+    _report(options, tally, time.perf_counter() - begin)
+
+
+def _report(options: argparse.Namespace, tally: Tally, seconds: float) -> None:
+    if not options.quiet:
+        print(summary(tally, seconds, options.engine, options.streaming), file=sys.stderr)
+    if options.summary is not None:
+        figures = asdict(tally) | {"seconds": round(seconds, 6), "engine": options.engine}
+        del figures["doing"]
+        with new_file(options.summary) as file:
+            file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_topics(options: argparse.Namespace, source: Place, target: Place | None) -> None:
+    """Refuse options that do not go together."""
+    for option in ("group", "follow"):
+        if getattr(options, option) and not isinstance(source, Topic):
+            raise UsageError(f"--{option} is for topics, such as --input kafka://localhost:9092/plugs")
+    if options.follow and options.engine != "local":
+        raise UsageError("--follow runs on the local engine; docs/clusters.md has jobs on Spark and Flink that do")
+    if options.follow and not (target is None or isinstance(target, Topic) or str(target) == "-"):
+        raise UsageError(f"--follow never ends, so {target} would never be whole: write to a topic or to -")
+    if (options.state is not None) != bool(options.follow and options.group):
+        raise UsageError("--state FOLDER goes with --follow and --group, and they with it")
+
+
+def _run_job(
+    options: argparse.Namespace,
+    query: Query,
+    run: Engine,
+    place: Place,
+    read: TopicReader | None,
+    out: Writer,
+    scratch: Path,
+) -> Tally:
+    if read is not None:
+        read.open()
+    if read is not None and options.follow:
+        tally = Tally()
+        with nullcontext() if options.quiet else _progress_line(tally, None):
+            follow(query, read, out, States(options.state), tally)
+    source = Source.of(_data(options, place, read, scratch), options.format, options.streaming)
     missing = [name for name in query.columns if name not in source.schema.names]
     if missing:
         there = ", ".join(map(repr, source.schema.names))
         raise DataError(f"{options.input} has no column {missing[0]!r}, which the query reads; it has {there}")
-    with tempfile.TemporaryDirectory(prefix="sash-run-") as scratch:
-        job = Job(query, source, options.streaming, options.parallelism, Path(scratch))
-        begin = time.perf_counter()
-        shown = nullcontext() if options.quiet else _progress_line(job.tally, source.rows())
-        with writing(options.output, options.output_format) as out, shown:
-            for table in run(job):
-                job.tally.rows_out += len(table)
-                out.write(_plain(table))
-        seconds = time.perf_counter() - begin
-    if not options.quiet:
-        print(summary(job.tally, seconds, options.engine, options.streaming), file=sys.stderr)
-    if options.summary is not None:
-        figures = asdict(job.tally) | {"seconds": round(seconds, 6), "engine": options.engine}
-        del figures["doing"]
-        with new_file(options.summary) as file:
-            file.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+    job = Job(query, source, options.streaming, options.parallelism, scratch)
+    with nullcontext() if options.quiet else _progress_line(job.tally, source.rows()):
+        for table in run(job):
+            job.tally.rows_out += len(table)
+            out.write(_plain(table))
+    return job.tally
+
+
+def _data(options: argparse.Namespace, place: Place, read: TopicReader | None, scratch: Path) -> Path:
+    """The data as files on this machine."""
+    if read is None:
+        assert not isinstance(place, Topic)
+        return copy_input(place, options.format, options.streaming, scratch)
+    copy = scratch / "records.jsonl"
+    if not read.copy(copy):
+        if read.group:
+            raise NothingNewError(f"{place} has no record that group {read.group!r} has not read")
+        raise InputError(f"{place} has no records, so its columns are unknown")
+    return copy
+
+
+class NothingNewError(Exception):
+    """A group has read all records."""
 
 
 def _plain(table: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Writers of results to a file, a folder of part files or the console, a table at a time.
+"""Writers of results to a file, a folder of part files, standard output or the console, a table at a time.
 
 A file or folder appears under its name only when it is whole: a run writes into a scratch file or folder beside its
 output and renames it at the end. The scratch name starts with a dot, so that no reader takes it for data, and has a
@@ -8,6 +8,7 @@ leaves it behind, and the output as it was.
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -17,14 +18,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from sash.cli.engines import DataError, UsageError
-from sash.cli.files import Format, arrow, format_of, json_value
+from sash.cli.files import Format, arrow, compression_of, format_of, json_value
 
 __all__ = [
     "SUCCESS",
     "Writer",
+    "json_row",
     "new_file",
     "new_folder",
     "writing",
@@ -53,6 +55,16 @@ class Writer:
         with self._naming_output():
             self._write(table)
 
+    @property
+    def commits_input(self) -> bool:
+        """Whether :meth:`commit` also commits the offsets of the input."""
+        return False
+
+    def commit(self, metadata: str = "") -> None:
+        """Hand on what was written so far; ``metadata`` goes with the offsets of the input."""
+        with self._naming_output():
+            self._flush()
+
     def close(self) -> None:
         """Finish the output."""
         with self._naming_output():
@@ -76,12 +88,22 @@ class Writer:
     def _close(self) -> None:
         pass
 
+    def _flush(self) -> None:
+        pass
+
 
 @contextmanager
 def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
-    """A writer to a file, to a folder (a path without a suffix), or, without a path, to the console."""
-    if path is None:
-        yield Lines(sys.stdout) if wanted == "jsonl" else Console(sys.stdout)
+    """A writer to a file, to a folder (a path without a suffix), to standard output (``-``), or to the console."""
+    if path is None and wanted is None:
+        yield Console(sys.stdout)
+        return
+    if path is None or str(path) == "-":
+        if wanted is None:
+            raise UsageError("--output -: say in which format to write to standard output with --output-format")
+        writer: Writer = Lines(sys.stdout) if wanted == "jsonl" else TableStream(_Pipe(), cast(Format, wanted))
+        yield writer
+        writer.close()
         return
     folder = path.is_dir() or (not path.suffix and not path.is_file())
     kind = format_of(path, wanted) or ("parquet" if folder else None)
@@ -92,7 +114,7 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
     if not path.absolute().parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}")
     with new_folder(path) if folder else new_file(path) as scratch:
-        writer = Parts(scratch, kind) if folder else _to_file(scratch, kind)
+        writer = Parts(scratch, kind) if folder else _to_file(scratch, kind, path)
         writer.path = path
         try:
             yield writer
@@ -103,15 +125,18 @@ def writing(path: Path | None, wanted: str | None = None) -> Iterator[Writer]:
         writer.close()
 
 
-def _to_file(path: Path, kind: Format) -> Writer:
-    return Lines(path.open("w", encoding="utf-8"), own=True) if kind == "jsonl" else TableFile(path, kind)
+def _to_file(path: Path, kind: Format, name: Path | None = None) -> Writer:
+    """To a file that will have another ``name``, which says how it is compressed."""
+    compression = None if kind == "parquet" else compression_of(name or path)
+    stream = arrow().output_stream(str(path), compression=compression)
+    return Lines(io.TextIOWrapper(stream, encoding="utf-8"), own=True) if kind == "jsonl" else TableStream(stream, kind)
 
 
-class TableFile(Writer):
-    """To a Parquet or CSV file. The first table with rows determines the types."""
+class TableStream(Writer):
+    """To a stream of bytes as Parquet or CSV. The first table with rows determines the types."""
 
-    def __init__(self, path: Path, kind: Format) -> None:
-        self._path, self._kind = path, kind
+    def __init__(self, stream: Any, kind: Format) -> None:
+        self._stream, self._kind = stream, kind
         self._file: Any = None
 
     def _write(self, table: Any) -> None:
@@ -126,7 +151,7 @@ class TableFile(Writer):
         if self._kind == "parquet":
             from pyarrow import parquet  # type: ignore[import-untyped]
 
-            return parquet.ParquetWriter(self._path, schema)
+            return parquet.ParquetWriter(self._stream, schema)
         from pyarrow import csv
 
         nested = [field.name for field in schema if pa.types.is_nested(field.type)]
@@ -134,14 +159,36 @@ class TableFile(Writer):
             raise DataError(
                 f"column {nested[0]!r} holds several values a row, which CSV cannot: write Parquet or JSON lines"
             )
-        return csv.CSVWriter(self._path, schema)
+        return csv.CSVWriter(self._stream, schema)
 
     def _close(self) -> None:
         if self._file is not None:
             self._file.close()
+        self._stream.close()
 
 
-def _json(row: dict[str, Any]) -> str:
+class _Pipe(io.RawIOBase):
+    """Standard output as a stream of bytes that counts them, since a pipe does not know where it is."""
+
+    def __init__(self) -> None:
+        self._written = 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._written += memoryview(data).nbytes
+        sys.stdout.buffer.write(data)
+        return memoryview(data).nbytes
+
+    def tell(self) -> int:
+        return self._written
+
+    def flush(self) -> None:
+        sys.stdout.buffer.flush()
+
+
+def json_row(row: dict[str, Any]) -> str:
     """A row as JSON, with null for NaN and infinities, which it lacks."""
     try:
         return json.dumps(row, default=json_value, allow_nan=False)
@@ -165,11 +212,16 @@ class Lines(Writer):
 
     def _write(self, table: Any) -> None:
         for batch in table.to_batches(1 << 14):
-            self._file.writelines(_json(row) + "\n" for row in batch.to_pylist())
+            self._file.writelines(json_row(row) + "\n" for row in batch.to_pylist())
+
+    def _flush(self) -> None:
+        self._file.flush()
 
     def _close(self) -> None:
         if self._own:
             self._file.close()
+        else:
+            self._file.flush()
 
 
 class Parts(Writer):
@@ -204,6 +256,9 @@ class Console(Writer):
                 self._line(head)
             for row in cells:
                 self._line(row)
+
+    def _flush(self) -> None:
+        self._file.flush()
 
     def _line(self, cells: list[str]) -> None:
         text = "  ".join(cell.rjust(width) for cell, width in zip(cells, self._widths, strict=True))

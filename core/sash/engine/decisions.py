@@ -28,7 +28,7 @@ from sash.query import Query
 from sash.query.lanes import Lane
 from sash.windows import ContextClass, Window
 
-__all__ = ["Decisions", "Removal", "decide", "unsupported"]
+__all__ = ["Decisions", "Removal", "decide", "needs_whole_keys", "unsupported", "why_not_replaced"]
 
 
 class Removal(Enum):
@@ -114,6 +114,8 @@ def unsupported(query: Query, lane: Lane) -> str | None:
     """Why a lane cannot be run by columns; None: it can."""
     if lane.lateness and (reason := _corrected_by_rows(query, lane)) is not None:
         return f"results can be corrected (allowed_lateness), and {reason}"
+    if lane.lateness and lane.early is not None:
+        return "results can be corrected (allowed_lateness), and early ones hold what came before them"
     if query.algorithm.lower() not in ("auto", "sba", "pba"):
         return f"algorithm {query.algorithm!r} runs row by row"
     reasons = (query.named[name].rows_only_reason() for name in lane.names)
@@ -128,4 +130,36 @@ def _corrected_by_rows(query: Query, lane: Lane) -> str | None:
     for aggregation in query.aggregates.values():
         if not aggregation.commutative:
             return f"{aggregation!r} depends on the order of tuples"
+    return None
+
+
+def needs_whole_keys(query: Query, lane: Lane) -> str | None:
+    """Why parts of a key's rows cannot be reduced to slices apart from each other; None: they can, in any order.
+
+    Slices of parts are those of all rows once they are merged if edges do not depend on which rows come together, and
+    partials can be merged in any order. O(windows).
+    """
+    if (reason := unsupported(query, lane)) is not None:
+        return reason
+    if lane.order is None:
+        return "windows count rows in the order of arrival"
+    decisions = decide(query, lane, own_watermark=False)
+    if decisions.keeps:
+        return decisions.why
+    windows = (query.named[name] for name in lane.names)
+    return next((f"each row is a slice of {window}" for window in windows if window.includes_end), None)
+
+
+def why_not_replaced(query: Query, deletions: bool = False) -> str | None:
+    """Why a later result of a window need not have the bounds of an earlier one; None: it has. O(windows).
+
+    Where it has, whoever keeps the last result of each key, window and bounds keeps the right ones alone. With
+    ``deletions`` the earlier ones may be deleted too.
+    """
+    for lane in query.lanes:
+        for window in (query.named[name] for name in lane.names):
+            if deletions and window.tells_replaced and query.early is None:
+                continue
+            if window.context_class(lane.order is None) is not ContextClass.CF:
+                return f"the bounds of {window} depend on tuples, so a result may have other ones than that before it"
     return None

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from sash.aggregations.base import Kind
 from sash.aggregators.chunk_size import BestChunk
 from sash.engine.decisions import Decisions, Removal, unsupported
-from sash.engine.planner import LanePlan, Plan, Reason, best_chunk, merge_time_of, plan
-from sash.query import Query
+from sash.engine.planner import LanePlan, Plan, Reason, best_chunk, chunk_of_batches, merge_time_of, plan
+from sash.query import Query, arrival_time
+from sash.query.html import preformatted
 from sash.query.lanes import Lane
 from sash.values.timestamps import as_duration
 from sash.windows import Window
 
-__all__ = ["MERGES", "describe", "explain"]
+__all__ = ["MERGES", "Explanation", "describe", "explain"]
 
 _MOST = 5
 """So many windows of a lane are described."""
@@ -34,21 +35,44 @@ MERGES = {
     "FiBA": "O(log d), d from an end / O(log n)",
 }
 """Merges per slide, amortised / worst, by algorithm: those of the table in :mod:`sash.aggregators`."""
+_MANY = 1000
+"""Slices of a chunk from which on a second thread can pay for compiled merges, of some nanoseconds each."""
 _PARTIALS = {
     Kind.DISTRIBUTIVE: "a partial is as large as a result",
     Kind.ALGEBRAIC: "a partial has a fixed size",
     Kind.HOLISTIC: "a partial grows with what it covers",
 }
+_COMPILED = "batches run in Numba kernels where the types allow it, single rows in Python"
+_SIZES = {
+    Kind.DISTRIBUTIVE: "each as large as a result",
+    Kind.ALGEBRAIC: "each of a fixed size",
+    Kind.HOLISTIC: "which grow with the rows that they cover",
+}
 
 
-def explain(query: Query, *, parallel: bool | None = None) -> str:
-    """How ``query`` runs, and why, in words. O(windows).
+class Explanation(str):
+    """A text that notebooks show line by line."""
 
-    ``parallel`` shows the plan with PBA's second thread, or without it; by default the one that costs decide.
+    def _repr_html_(self) -> str:
+        return preformatted(self)
+
+
+def explain(query: Query, *, parallel: bool | None = None, verbose: bool = False) -> Explanation:
+    """How ``query`` runs, in words: what comes out when, what becomes of late rows, what it costs. O(windows).
+
+    ``verbose`` says why, in the words of the papers: slices, merging algorithms and chunks. ``parallel`` shows the plan
+    with PBA's second thread, or without it; by default the one that costs decide.
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding(10, 2), aggregates={"peak": sash.Max("load")})
-    >>> print(sash.explain(query))  # doctest: +ELLIPSIS
+    >>> print(sash.explain(query))
+    windows    the last 10 rows, at every 2 rows
+    results    when the last row of a window arrives
+    late rows  none: rows count in the order in which they arrive
+    cost       at most 3 merges a result, however long the window (algorithm SBA)
+    memory     partial results a key: about 5, each as large as a result; no rows
+    speed      batches run in Numba kernels where the types allow it, single rows in Python
+    >>> print(sash.explain(query, verbose=True))  # doctest: +ELLIPSIS
     windows    W[10, 2]; context free, on counts
     order      arrival: no tuple is late
     slices     5 a window
@@ -61,23 +85,96 @@ def explain(query: Query, *, parallel: bool | None = None) -> str:
     """
     if parallel is not None and not isinstance(parallel, bool):
         raise TypeError(f"parallel must be True, False or None; got {parallel!r}")
-    return describe(plan(query, parallel=parallel))
+    made = plan(query, parallel=parallel)
+    return describe(made) if verbose else _in_words(made, _summary)
 
 
-def describe(plan: Plan) -> str:
-    """A plan in words. O(windows)."""
-    return "\n".join(line for lane in plan.lanes for line in _lines(plan.query, lane, len(plan.lanes) > 1))
+def describe(plan: Plan) -> Explanation:
+    """A plan in the words of the papers. O(windows)."""
+    return _in_words(plan, _lines)
 
 
-def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
+def _in_words(plan: Plan, lines: Callable[[Query, LanePlan], Iterator[str]]) -> Explanation:
+    text: list[str] = []
+    for lane in plan.lanes:
+        text += [f"in the order of {lane.lane.order or 'arrival'}"] * (len(plan.lanes) > 1)
+        text += lines(plan.query, lane)
+    return Explanation("\n".join(text))
+
+
+def _what_is_asked(query: Query, lane: Lane) -> Iterator[str]:
+    """What both forms say alike: early results, and the filters of aggregates."""
+    if lane.early is not None:
+        yield f"early      open windows are emitted every {_amount(lane, lane.early.range)}, marked final=False"
+    for column, names in _filters(query).items():
+        yield f"filters    {', '.join(names)}: rows for which {column} is true"
+
+
+def _summary(query: Query, plan: LanePlan) -> Iterator[str]:
+    """What somebody wants to know who has never read the papers."""
     lane, windows = plan.lane, [(name, query.named[name]) for name in plan.lane.names]
-    if titled:
-        yield f"in the order of {lane.order or 'arrival'}"
+    for name, window in windows[:_MOST]:
+        yield f"windows    {_prefix(name)}{window.plain_words()}"
+    if len(windows) > _MOST:
+        yield f"           … and {len(windows) - _MOST} more, which share all work"
+    yield f"results    {_results(lane)}"
+    yield from _what_is_asked(query, lane)
+    yield f"late rows  {_late_rows(lane)}"
+    yield f"cost       {_cost(plan)}"
+    yield f"memory     {_memory(query, plan, [window for _, window in windows])}"
+    yield f"speed      {_speed(query, lane)}"
+
+
+def _speed(query: Query, lane: Lane) -> str:
+    reason = unsupported(query, lane)
+    return _COMPILED if reason is None else f"row by row in Python, which is slower: {reason}"
+
+
+def _results(lane: Lane) -> str:
+    if lane.order is None:
+        return "when the last row of a window arrives"
+    behind = f" by {_amount(lane, lane.delay)}" if lane.delay else ""
+    return f"when {lane.order} has passed the end of a window{behind}"
+
+
+def _late_rows(lane: Lane) -> str:
+    if lane.order is None:
+        return "none: rows count in the order in which they arrive"
+    waits = f"more than {_amount(lane, lane.delay)} " if lane.delay else ""
+    late = f"rows {waits}older than the newest are late"
+    if lane.lateness:
+        return (
+            f"{late}: for {_amount(lane, lane.lateness)} they correct results (revision 1, 2, …), then they are dropped"
+        )
+    return f"{late}, and dropped; " + (
+        "allowed_lateness= corrects results" if lane.delay else "watermark_delay= waits for them"
+    )
+
+
+def _cost(plan: LanePlan) -> str:
+    if plan.algorithm in ("SBA", "PBA"):
+        thread = ", with a second thread" if plan.parallel else ""
+        return f"at most 3 merges a result, however long the window (algorithm {plan.algorithm}{thread})"
+    if plan.algorithm == "Lazy":
+        return "a merge for each slice of a window (algorithm Lazy)"
+    return f"merges a slide, amortised / at worst: {MERGES[plan.algorithm]} (algorithm {plan.algorithm})"
+
+
+def _memory(query: Query, plan: LanePlan, windows: list[Window]) -> str:
+    counts = [count for window in windows if (count := window.slices_a_window) is not None]
+    partials = f"partial results a key: about {max(counts):,}" if counts else "the partial results of open windows"
+    rows = "rows too (verbose=True says why)" if plan.decisions.keeps else "no rows"
+    return f"{partials}, {_SIZES[query.together.kind]}; {rows}"
+
+
+def _lines(query: Query, plan: LanePlan) -> Iterator[str]:
+    lane, windows = plan.lane, [(name, query.named[name]) for name in plan.lane.names]
     for name, window in windows[:_MOST]:
         yield f"windows    {_prefix(name)}{window.explain_words(lane.order is None)}"
     if len(windows) > _MOST:
         yield f"           … and {len(windows) - _MOST} more, all sharing the same slices"
     yield f"order      {_order(lane)}"
+    yield from _what_is_asked(query, lane)
     for name, window in windows[:_MOST]:
         if window.slices_a_window is not None:
             yield f"slices     {_prefix(name)}{window.slices_words()}"
@@ -87,6 +184,7 @@ def _lines(query: Query, plan: LanePlan, titled: bool) -> Iterator[str]:
         if name in plan.chunks:
             yield f"chunks     {_prefix(name)}{_chunks(query, window, plan.chunks[name])}"
     yield f"merges     {_merges(plan)}"
+    yield from _batches(query, plan)
     yield f"state      {_state([window for _, window in windows])}; {_PARTIALS[query.together.kind]}"
     yield f"compiled   {_compiled(query, lane)}"
 
@@ -95,9 +193,20 @@ def _prefix(name: str | None) -> str:
     return "" if name is None else f"{name}: "
 
 
+def _filters(query: Query) -> dict[str, list[str]]:
+    """The aggregates that each boolean column filters the rows of."""
+    filtered = dict[str, list[str]]()
+    for name, aggregation in query.aggregates.items():
+        if aggregation.where is not None:
+            filtered.setdefault(aggregation.where, []).append(name)
+    return filtered
+
+
 def _order(lane: Lane) -> str:
     if lane.order is None:
         return "arrival: no tuple is late"
+    if lane.order == arrival_time:
+        return "by the time of arrival, by the clock: no tuple is late"
     if not lane.delay and not lane.lateness:
         return f"by {lane.order}; tuples older than the newest are dropped"
     waits = f"tuples may be {_amount(lane, lane.delay)} older than the newest"
@@ -152,6 +261,14 @@ def _merges(plan: LanePlan) -> str:
     return f"{MERGES[plan.algorithm]} per slide, amortised / worst"
 
 
+def _batches(query: Query, plan: LanePlan) -> Iterator[str]:
+    """What PBA is over batches; what costs decide there is only known once merges have been measured."""
+    chunk = chunk_of_batches(query, plan.lane, plan.decisions)
+    if (plan.algorithm == "PBA" or chunk >= _MANY) and chunk and unsupported(query, plan.lane) is None:
+        when = "" if plan.asked else ", if that costs less than it saves, by the merges of the first batches"
+        yield f"batches    lcs of {chunk} slices is kept between them, and computed on another thread{when}"
+
+
 def _state(windows: list[Window]) -> str:
     counts = [count for window in windows if (count := window.slices_a_window) is not None]
     return f"about {max(counts)} slices per key" if counts else "the slices of open windows"
@@ -159,4 +276,4 @@ def _state(windows: list[Window]) -> str:
 
 def _compiled(query: Query, lane: Lane) -> str:
     reason = unsupported(query, lane)
-    return f"no: {reason}" if reason else "batches run in Numba kernels where the types allow it, single rows in Python"
+    return _COMPILED if reason is None else f"no: {reason}"

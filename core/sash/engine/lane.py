@@ -41,12 +41,19 @@ class Lane(Protocol):
     def advance(self, watermark: Any) -> AnyOutcome:
         """No row before ``watermark`` comes any more, of any key; infinity ends the input."""
 
+    def end_key(self, code: int) -> AnyOutcome:
+        """No row of one key comes any more."""
+
     @property
     def dropped(self) -> Array:
         """The rows of the last batch that came too late."""
 
     def next_end(self) -> Any:
         """No window completes before this time unless rows come; None: none does. It may be too early."""
+
+    @property
+    def watermark(self) -> Any:
+        """The latest watermark of a key; None: there is none."""
 
     def newest(self) -> list[Any]:
         """The latest time of each key; None: it has none."""
@@ -99,6 +106,8 @@ class Switch:
 
     def rows(self) -> RowEngine:
         """The row engine."""
+        if isinstance(self.engine, RowEngine):
+            return self.engine
         engine = self._finish_undo()
         if not isinstance(engine, RowEngine):
             rows = RowEngine(self.query, self.planned, self._watermark_of)

@@ -11,7 +11,7 @@ from enum import Enum
 from functools import partial
 
 from sash.aggregations.base import Kind
-from sash.aggregators import AMTA, FIFO, FifoAggregator
+from sash.aggregators import AMTA, FIFO, FifoAggregator, TwoStacksLite
 from sash.aggregators.chunk_size import BestChunk
 from sash.aggregators.costs import MergeTime, merge_time
 from sash.aggregators.pba import choose_second_thread, shared_pool
@@ -19,16 +19,19 @@ from sash.engine.decisions import Decisions, decide
 from sash.engine.rows.aggregate_store import Chunks, Eager, Lazy, Queues, Store, half_or_less
 from sash.engine.rows.bundle import Bundle
 from sash.query import Query
+from sash.query.html import preformatted
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
 from sash.values.timestamps import nanoseconds
 from sash.windows import Window
 
-__all__ = ["LanePlan", "Plan", "Reason", "best_chunk", "merge_time_of", "plan"]
+__all__ = ["LanePlan", "Plan", "Reason", "best_chunk", "chunk_of_batches", "merge_time_of", "plan"]
 
 _BY_NAME = {algorithm.__name__.lower(): algorithm for algorithm in FIFO}
 _FEW = 8
 """Up to so many slices, the sums that chunks hold of growing partials are hardly larger than the partials."""
-_NAMES = ("auto", "lazy", "eager", "sba", "pba", "fiba", *_BY_NAME)
+
+_LEAST_CHUNK = 64
+"""Batches keep no shorter chunks, unless that is asked for: their merges take less than keeping them."""
 
 
 class Reason(Enum):
@@ -37,7 +40,9 @@ class Reason(Enum):
     ASKED = "the query asks for it"
     SLIDE_POLICY = "it searches for what a slide policy lets go"
     LATE_TUPLES = "late tuples change slices"
+    EARLY_RESULTS = "early results use slices of open windows"
     SPLIT_SLICES = "slices are split behind the watermark"
+    VARYING_WINDOWS = "windows cover different numbers of slices"
     GROWING_PARTIALS = "partials grow with what they cover, and a tree holds few long ones"
     SECOND_THREAD = "a second thread helps"
     NO_SECOND_THREAD = "a second thread would not help"
@@ -85,6 +90,9 @@ class Plan:
 
         return describe(self)
 
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
 
 def plan(query: Query, own_watermark: OwnWatermark = True, parallel: bool | None = None) -> Plan:
     """Choose how to run ``query``. ``own_watermark``: tuples move it; else only who calls ``advance``. O(windows).
@@ -104,25 +112,24 @@ def plan(query: Query, own_watermark: OwnWatermark = True, parallel: bool | None
 
 def _plan_lane(query: Query, lane: Lane, own_watermark: bool, parallel: bool | None) -> LanePlan:
     decisions = decide(query, lane, own_watermark)
-    name = query.algorithm.lower().replace("_", "") if isinstance(query.algorithm, str) else ""
-    if name not in _NAMES:
-        raise ValueError(
-            f"algorithm must be 'auto' or one of {', '.join(map(repr, _NAMES[1:]))}; got {query.algorithm!r}"
-        )
+    name = query.algorithm_name
     windows = _windows(query, lane)
     if policies := [window for window in windows.values() if window.required_algorithm]:
         if name not in ("auto", "amta"):
             raise ValueError(f"algorithm {query.algorithm!r} cannot be used here: {policies[0]}, which AMTA finds out")
         if len(policies) == len(windows):
             return LanePlan(lane, decisions, "AMTA", Reason.SLIDE_POLICY, _queues(AMTA))
-    changing = _changing(decisions)
+    changing = _changing(lane, decisions)
     if name in ("lazy", "eager", "fiba"):
         store, algorithm = (Lazy, "Lazy") if name == "lazy" else (Eager, "FiBA")
         return LanePlan(lane, decisions, algorithm, Reason.ASKED, _over(store), asked=True)
     if name == "auto" and changing is not None:
         return LanePlan(lane, decisions, "FiBA", changing, _over(Eager))
-    if name == "auto" and query.together.kind is Kind.HOLISTIC and _longest(windows) > _FEW:
+    vary = any(window.slices_vary for window in windows.values())
+    if name == "auto" and query.together.kind is Kind.HOLISTIC and (vary or _longest(windows) > _FEW):
         return LanePlan(lane, decisions, "FiBA", Reason.GROWING_PARTIALS, _over(Eager))
+    if name == "auto" and vary and changing is None:
+        return LanePlan(lane, decisions, "TwoStacksLite", Reason.VARYING_WINDOWS, _queues(TwoStacksLite))
     if changing is not None:
         raise ValueError(
             f"algorithm {query.algorithm!r} cannot be used here: {changing.value}; use 'auto', 'eager' or 'lazy'"
@@ -134,10 +141,12 @@ def _plan_lane(query: Query, lane: Lane, own_watermark: bool, parallel: bool | N
     return _plan_chunks(query, lane, decisions, name, parallel)
 
 
-def _changing(decisions: Decisions) -> Reason | None:
-    """Why slices change after windows used them; None: they do not."""
+def _changing(lane: Lane, decisions: Decisions) -> Reason | None:
+    """Why slices change after windows used them, or windows use them in any order; None: they do not."""
     if decisions.revises:
         return Reason.LATE_TUPLES
+    if lane.early is not None:
+        return Reason.EARLY_RESULTS
     return Reason.SPLIT_SLICES if decisions.forward else None
 
 
@@ -214,6 +223,27 @@ def best_chunk(query: Query, window: Window) -> BestChunk:
     """
     best = window.best_chunk(lambda: merge_time_of(query).ns)
     return BestChunk.of_counts(window.slices_a_window or 1, 1) if best is None else best
+
+
+def chunk_of_batches(query: Query, lane: Lane, decisions: Decisions) -> int:
+    """The slices of a chunk of PBA over batches: b* of the only window of a lane. 0: it has no use for chunks.
+
+    Slices that windows have used must not change any more.
+
+    >>> import sash
+    >>> from sash.engine.decisions import decide
+    >>> query = sash.Query(windows=sash.sliding(10240, 10), aggregates={"max": sash.Max("x")})
+    >>> (lane,) = query.lanes
+    >>> chunk_of_batches(query, lane, decide(query, lane))
+    931
+    """
+    windows = _windows(query, lane)
+    if query.algorithm_name == "sba" or len(windows) > 1 or _changing(lane, decisions) is not None:
+        return 0
+    (window,) = windows.values()
+    chunk = best_chunk(query, window).chunk if window.slices_a_window else 0
+    by_default = query.algorithm_name == "auto" and query.combine_time is None
+    return chunk if chunk >= (_LEAST_CHUNK if by_default else 2) else 0
 
 
 def merge_time_of(query: Query) -> MergeTime:

@@ -3,9 +3,11 @@
 | data | columns are read as | results |
 | --- | --- | --- |
 | pandas DataFrame | its arrays; named levels of the index are columns too | a DataFrame |
-| pyarrow Table, RecordBatchReader | its buffers, where it has no nulls and a single chunk | a Table |
+| pyarrow Table, data set | its buffers, where it has no nulls and a single chunk | a Table |
 | pyarrow RecordBatch | likewise | a RecordBatch |
+| whatever has ``__arrow_c_stream__``, as a relation of DuckDB has | likewise | a Table |
 | polars DataFrame | likewise | a DataFrame |
+| polars LazyFrame | likewise; only the columns that the query reads are collected | a DataFrame |
 | dict of arrays, of lists | the arrays | a dict of arrays, of lists |
 | rows: an iterable of mappings | lists | a list of dicts |
 
@@ -16,9 +18,9 @@ NaN in a column of floats is a value, not a null, except in pandas, where NumPy'
 has data of its kind has imported it.
 """
 
-from sash.frames.frame import Frame, columns_of
+from sash.frames.frame import Frame, columns_of, is_reader
 from sash.frames.key_table import factorize
 from sash.values.arrays import in_micros, to_list
 from sash.values.columns import Coded
 
-__all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "to_list"]
+__all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "is_reader", "to_list"]

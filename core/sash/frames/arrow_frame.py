@@ -1,10 +1,12 @@
-"""Tables, record batches and streams of batches of Arrow, and its types in Python's terms.
+"""Tables, record batches, streams and data sets of Arrow, and its types in Python's terms.
 
-pyarrow is not imported here: whoever has a column or a type of it has imported it.
+pyarrow is imported here only to read what another library offers as a stream of Arrow (``__arrow_c_stream__``), such as
+a relation of DuckDB: whoever has a column or a type of it has imported it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
@@ -21,6 +23,8 @@ from sash.values.timestamps import STEPS
 
 __all__ = ["ARROW", "ArrowTypes", "array_of"]
 
+_STREAM = "__arrow_c_stream__"
+"""The method of what offers its rows as a stream of Arrow."""
 _CHECKS: dict[type, tuple[str, ...]] = {
     bool: ("is_boolean",),
     int: ("is_integer",),
@@ -37,6 +41,9 @@ _CHECKS: dict[type, tuple[str, ...]] = {
 }
 """The functions of ``pyarrow.types``, some only of newer versions, that know the types of Python's values."""
 
+_VIEWS = ("string_view", "binary_view")
+"""The types of which Arrow can take no rows."""
+
 
 class _Arrow(Library):
     package = "pyarrow"
@@ -47,15 +54,37 @@ class _Arrow(Library):
 
     def is_table(self, data: Any) -> bool:
         pa = self.module
-        return pa is not None and isinstance(data, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
+        known = pa is not None and isinstance(data, pa.Table | pa.RecordBatch)
+        return known or hasattr(data, _STREAM) or self._is_data_set(data)
+
+    def is_reader(self, data: Any) -> bool:
+        """Whether data is a stream of record batches, whose results are to be one too."""
+        pa = self.module
+        return pa is not None and isinstance(data, pa.RecordBatchReader)
+
+    def _is_data_set(self, data: Any) -> bool:
+        dataset = sys.modules.get("pyarrow.dataset")
+        return dataset is not None and isinstance(data, dataset.Dataset)
 
     def is_column(self, column: Any) -> bool:
         pa = self.module
         return pa is not None and isinstance(column, pa.Array | pa.ChunkedArray)
 
     def open_table(self, data: Any, names: Sequence[str]) -> Any:
-        """The whole of a stream of batches; any other table unchanged."""
-        return data.read_all() if isinstance(data, self.module.RecordBatchReader) else data
+        """The whole of a stream or of a data set, of which only these columns are read; any other table unchanged."""
+        if self._is_data_set(data):
+            present = [name for name in names if name in data.schema.names]
+            return data.to_table(columns=present if len(present) == len(names) else None)
+        if self.module is not None and isinstance(data, self.module.Table | self.module.RecordBatch):
+            return data
+        try:
+            import pyarrow as pa  # type: ignore[import-untyped]
+        except ImportError as error:
+            raise TypeError(f"{type(data).__name__} is read as a stream of Arrow, which needs pyarrow") from error
+        try:
+            return pa.RecordBatchReader.from_stream(data).read_all()
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+            raise TypeError(f"{type(data).__name__} is no table: {error}") from error
 
     def names(self, data: Any) -> Iterable[str]:
         return list(data.schema.names)
@@ -72,6 +101,8 @@ class _Arrow(Library):
             if not values.null_count:
                 return np.asarray(values.to_numpy(zero_copy_only=False))
             nulls = values.is_null().to_numpy(zero_copy_only=False)
+            if types.is_float16(kind):  # Arrow fills the others
+                return with_nulls(values.cast("float32").fill_null(0).to_numpy().astype(np.float16), nulls)
             zero = self.module.scalar(0).cast(kind)
             return with_nulls(values.fill_null(zero).to_numpy(zero_copy_only=False), nulls)
         if types.is_nested(kind) or types.is_time(kind):
@@ -106,6 +137,9 @@ class _Arrow(Library):
 
     def take(self, column: Any, rows: Array) -> Any:
         pa = self.module
+        if str(column.type) in _VIEWS:
+            values = column.to_pylist()
+            return pa.array([values[row] for row in rows.tolist()], column.type)
         try:
             return column.take(pa.array(rows))
         except pa.ArrowInvalid:  # more text than one array can hold
@@ -118,6 +152,8 @@ class _Arrow(Library):
             column = column.cast(column.type.value_type)  # a dictionary may have a value twice
         if not (types.is_string(column.type) or types.is_large_string(column.type) or types.is_binary(column.type)):
             return None
+        if not len(column):  # Arrow cannot join no chunks of every type
+            return np.zeros(0, np.int64)
         encoded = column.dictionary_encode(null_encoding="encode")
         encoded = encoded.combine_chunks() if isinstance(encoded, self.module.ChunkedArray) else encoded
         return np.asarray(encoded.indices.to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -19,7 +19,7 @@ from sash.frames.polars_frame import POLARS
 from sash.values.arrays import Array, Nan, array_of, in_micros, mask_of, objects, to_list
 from sash.values.columns import Coded, Runs, StructColumn
 
-__all__ = ["Declared", "Frame", "columns_of"]
+__all__ = ["Declared", "Frame", "columns_of", "is_reader"]
 
 
 class Declared(NamedTuple):
@@ -189,11 +189,16 @@ def columns_of(data: Any, names: Iterable[str], nan: Nan = "null") -> Frame:
     library = next((library for library in libraries if library.is_table(data)), None)
     if library is None:
         raise TypeError(
-            "data must be a DataFrame of pandas or polars, an Arrow Table or RecordBatch, a dict of arrays, or rows, "
-            f"which are mappings; got {type(data).__name__}"
+            "data must be a DataFrame of pandas or polars, an Arrow table or what Arrow reads as one, a dict of "
+            f"arrays, or rows, which are mappings; got {type(data).__name__}"
         )
     names = list(dict.fromkeys(names))  # the column of time may be aggregated, too
     return Frame(library, library.open_table(data, names), names, nan)
+
+
+def is_reader(data: Any) -> bool:
+    """Whether data is a stream of record batches, such as a ``pyarrow.RecordBatchReader``. O(1)."""
+    return ARROW.is_reader(data)
 
 
 class Rows(dict[str, list[Any]]):
@@ -309,4 +314,4 @@ def _arrays(column: Array | StructColumn) -> Array:
 
 
 PYTHON = _Python()
-_LIBRARIES: tuple[Library, ...] = (PANDAS, ARROW, POLARS, PYTHON)
+_LIBRARIES: tuple[Library, ...] = (PANDAS, POLARS, ARROW, PYTHON)  # Arrow reads the frames of others too

@@ -116,7 +116,7 @@ class KeyTable:
         return {name: column[occurs] for name, column in self._whole().items()}, (np.cumsum(occurs) - 1)[codes]
 
     def keep(self, which: Array) -> KeyTable:
-        """The table of some of the keys, numbered anew."""
+        """The table of some of the keys, numbered from 0."""
         return self._of({name: column[which] for name, column in self._whole().items()}, int(which.sum()))
 
     def _of(self, columns: dict[str, Array], size: int) -> KeyTable:

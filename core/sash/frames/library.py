@@ -66,6 +66,14 @@ class Library(Protocol):
     def type_of(self, column: Any) -> Any:
         return column.dtype
 
+    def same_rows(self, column: Any, other: Any) -> bool:
+        """Whether the values of two columns belong to the same rows."""
+        return len(column) == len(other)
+
+    def beside(self, column: Any, like: Any) -> Any:
+        """A new column with the name of ``like``, of whose rows its values are."""
+        return column.alias(like.name)
+
     def objects_of(self, values: Array, like: Any) -> Array:
         """Values as the library's objects, in the zone of ``like``."""
         return objects(to_list(values, self.zone(like)))

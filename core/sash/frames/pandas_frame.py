@@ -144,6 +144,12 @@ class _Pandas(Library):
             return np.dtype(np.int64)  # objects can be counted, whatever they are
         return known
 
+    def same_rows(self, column: Any, other: Any) -> bool:
+        return bool(column.index.equals(other.index))
+
+    def beside(self, column: Any, like: Any) -> Any:
+        return column.set_axis(like.index).rename(like.name)
+
     def make_column(self, values: Array | StructColumn, like: Any, kind: Any = None) -> Any:
         pd = self.module
         if isinstance(kind, pd.ArrowDtype):

@@ -1,9 +1,9 @@
-"""DataFrames of polars, and its types in Python's terms."""
+"""DataFrames and lazy frames of polars, and its types in Python's terms."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -86,13 +86,18 @@ class _Polars(Library):
 
     def is_table(self, data: Any) -> bool:
         pl = self.module
-        if pl is not None and isinstance(data, pl.LazyFrame):
-            raise TypeError("data is a LazyFrame, which holds no rows: call collect() on it first")
-        return pl is not None and isinstance(data, pl.DataFrame)
+        return pl is not None and isinstance(data, pl.DataFrame | pl.LazyFrame)
 
     def is_column(self, column: Any) -> bool:
         pl = self.module
         return pl is not None and isinstance(column, pl.Series)
+
+    def open_table(self, data: Any, names: Sequence[str]) -> Any:
+        """A lazy frame collected, of which only these columns are read; a frame unchanged."""
+        if isinstance(data, self.module.DataFrame):
+            return data
+        present = data.collect_schema().names()
+        return data.select(names).collect() if set(names) <= set(present) else data.collect()
 
     def column(self, data: Any, name: str) -> Any:
         return data.get_column(name)

@@ -12,7 +12,7 @@ from numba.cpython.unsafe import numbers
 from sash.kernels.compile import dispatcher, inner
 from sash.kernels.disk_cache import digest_of
 
-__all__ = ["sort", "walk"]
+__all__ = ["sort", "walk", "walk_many"]
 
 Array = np.ndarray[Any, Any]
 leading_zeros: Any = numbers.leading_zeros
@@ -104,6 +104,64 @@ def _walk(
             above[i] = order[_next(words, summary, pointer)]
 
 
+def _walk_many(
+    rank: Array,
+    order: Array,
+    lo: Array,
+    hi: Array,
+    below: Array,
+    words: Array,
+    summary: Array,
+    at: Array,
+    above: Array,
+    pointers: Array,
+    before: Array,
+) -> None:
+    """The same for several places ``below[k]`` of each range; ``pointers`` are -1 and ``before`` 0, one a place."""
+    for i in range(order.shape[0]):
+        rank[order[i]] = i
+    left = right = 0
+    for i in range(lo.shape[0]):
+        while right < hi[i]:
+            r = rank[right]
+            right += 1
+            word = r >> 6
+            words[word] |= np.uint64(1) << np.uint64(r & 63)
+            summary[word >> 6] |= np.uint64(1) << np.uint64(word & 63)
+            for k in range(pointers.shape[0]):
+                if pointers[k] < 0:
+                    pointers[k], before[k] = r, 0
+                before[k] += r < pointers[k]
+        while left < lo[i]:
+            r = rank[left]
+            left += 1
+            for k in range(pointers.shape[0]):
+                before[k] -= r < pointers[k]
+                if r == pointers[k]:
+                    pointers[k] = _next(words, summary, r)
+                    if pointers[k] < 0:
+                        pointers[k] = _previous(words, summary, r)
+                        before[k] -= 1
+            word = r >> 6
+            words[word] &= ~(np.uint64(1) << np.uint64(r & 63))
+            if not words[word]:
+                summary[word >> 6] &= ~(np.uint64(1) << np.uint64(word & 63))
+        for k in range(pointers.shape[0]):
+            pointer, place, wanted = pointers[k], before[k], below[k, i]
+            if pointer < 0:
+                continue
+            while place < wanted:
+                pointer = _next(words, summary, pointer)
+                place += 1
+            while place > wanted:
+                pointer = _previous(words, summary, pointer)
+                place -= 1
+            pointers[k], before[k] = pointer, place
+            at[k, i] = above[k, i] = order[pointer]
+            if wanted + 1 < hi[i] - lo[i]:
+                above[k, i] = order[_next(words, summary, pointer)]
+
+
 _DIGITS, _BITS = 6, 11
 
 
@@ -144,7 +202,14 @@ sort: Any = dispatcher(
     cast(FunctionType, _sort), digest_of("sort", _sort.__code__.co_code, _sort.__code__.co_consts, _DIGITS, _BITS)
 )
 
-_CODES = [function.__code__ for function in (_walk, _next.py_func, _previous.py_func)]
-walk: Any = dispatcher(
-    cast(FunctionType, _walk), digest_of("walk", *(part for code in _CODES for part in (code.co_code, code.co_consts)))
-)
+_STEPS = [_next.py_func.__code__, _previous.py_func.__code__]
+
+
+def _compiled(name: str, function: Callable[..., Any]) -> Any:
+    codes = [function.__code__, *_STEPS]
+    digest = digest_of(name, *(part for code in codes for part in (code.co_code, code.co_consts)))
+    return dispatcher(cast(FunctionType, function), digest)
+
+
+walk = _compiled("walk", _walk)
+walk_many = _compiled("walk many", _walk_many)

@@ -58,7 +58,7 @@ class DiskCache:
 
         target.refresh()
         try:
-            processor, known, parts = pickle.loads(content)
+            processor, known, parts = pickle.loads(content)  # nosec B301  # _read refuses files of other users
             # the folder may be shared with another machine
             same = (processor, known) == (target.codegen().magic_tuple(), signature)
             return CompileResult._rebuild(target, *parts) if same else None

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, reduce, wraps
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation
+from sash.aggregations.base import Aggregation, Flat, renamed
 from sash.aggregators.sba import SBA, Chunk, extend_csa
 from sash.kernels.inputs import Array, InputColumns, as_columns
 from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, by_level
+from sash.kernels.rolling.kernels import backward_pass
+from sash.kernels.tiers import Source, kernels_of
 from sash.values import PerformanceWarning
 from sash.values.arrays import data_of, results_of
 from sash.values.columns import PartialColumn
 from sash.values.shares import Shares
 
-__all__ = ["PythonAggregate", "PythonRolling", "warn_in_python"]
+__all__ = ["PythonAggregate", "PythonRolling", "RowSuffixes", "warn_in_python"]
 
 
 def warn_in_python(what: str, reason: str) -> None:
@@ -30,6 +32,27 @@ def warn_in_python(what: str, reason: str) -> None:
         depth, frame = depth + 1, frame.f_back
     message = f"{what} runs row by row in Python, which is slower: {reason}"
     warnings.warn(message, PerformanceWarning, stacklevel=depth)
+
+
+_DTYPES: dict[type | None, np.dtype[Any]] = {int: np.dtype(np.int64), float: np.dtype(np.float64)}
+
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _naming(method: _Method) -> _Method:
+    """Raise an error of the user's functions as one that names the aggregation."""
+
+    @wraps(method)
+    def run(self: PythonAggregate, *arguments: Any, **options: Any) -> Any:
+        try:
+            return method(self, *arguments, **options)
+        except Exception as error:
+            if repr(self.aggregation) in str(error):
+                raise
+            raise renamed(error, f"{self.aggregation!r}: {type(error).__name__}: {error}") from error
+
+    return cast(_Method, run)
 
 
 class PythonAggregate:
@@ -49,8 +72,14 @@ class PythonAggregate:
         kind = as_columns(aggregation, empty, None).result_type if empty else None
         if kind is None and empty and aggregation.result_column is not None:
             kind = dtypes[aggregation.result_column]
-        self._result_type = kind
+        self._result_type = _DTYPES.get(aggregation.result_kind) or kind
+        self._flat = aggregation.flat()
 
+    @cached_property
+    def _row_suffixes(self) -> RowSuffixes | None:
+        return None if self._flat is None else RowSuffixes(self._flat)
+
+    @_naming
     def reduce(self, columns: InputColumns, starts: Array) -> Partials:
         lift, combine = self.aggregation.lift, self.aggregation.combine
         rows = list(_rows(columns, int(starts[-1])))
@@ -62,32 +91,83 @@ class PythonAggregate:
             partials.append(total)
         return _partials(partials)
 
+    @_naming
     def scatter(self, columns: InputColumns, slots: Array, size: int, shares: Shares | None = None) -> Partials:
         partials = [None] * size
         for row, slot in zip(_rows(columns, len(slots)), slots.tolist(), strict=True):
             partials[slot] = self.aggregation.combine(partials[slot], self.aggregation.lift(row))
         return _partials(partials)
 
+    @_naming
     def merge(self, a: Partials, b: Partials) -> Partials:
         return _partials(list(map(self.aggregation.combine, a[1], b[1])))
 
+    @_naming
     def accumulate(self, partials: Partials, begins: Array) -> Partials:
         totals: list[Any] = []
         for partial, is_first in zip(partials[1].tolist(), begins.tolist(), strict=True):
             totals.append(partial if is_first else self.aggregation.combine(totals[-1], partial))
         return _partials(totals)
 
+    @_naming
+    def suffixes(self, partials: Partials) -> Any:
+        """``lcs``, as rows of an array if a kernel can merge them."""
+        slices = partials[1].tolist()
+        kernel = self._row_suffixes
+        if kernel is None or self._flat is None:
+            chunk = Chunk(self.aggregation.combine, [None, *slices], None)  # of which it computes all but the first
+            chunk.complete()
+            return chunk.lcs[1:]
+        rows = np.array([self._flat.to_row(partial) for partial in slices], self._flat.dtype)
+        kernel(rows)
+        return rows
+
+    def outputs(self, size: int) -> Any:
+        return [None] * size
+
+    @_naming
+    def fill_ranges(self, outputs: Any, which: slice, partials: Partials, lo: Array, hi: Array) -> int:
+        outputs[which], merges = self._totals(partials, lo, hi)
+        return merges
+
+    @_naming
+    def fill_chunk(
+        self, outputs: Any, which: slice, lcs: Any, csa: Partials, slices: Partials, lo: Array, hi: Array
+    ) -> tuple[Partials, int]:
+        sums = [csa[1][0]]
+        extend_csa(self.aggregation.combine, sums, slices[1].tolist())
+        read = (lambda partial: partial) if self._flat is None else self._flat.from_row
+        outputs[which] = [
+            self.aggregation.combine(read(lcs[low]), sums[high])
+            for low, high in zip(lo.tolist(), hi.tolist(), strict=True)
+        ]
+        return _partials([sums[int(hi[-1])]]), len(lo) + len(sums) - 1
+
+    @_naming
+    def results(self, outputs: Any, order: Array | None) -> tuple[Any, Array | None]:
+        totals = outputs if order is None else [outputs[place] for place in order.tolist()]
+        return self._as_results(list(map(self.aggregation.lower, totals)))
+
+    @_naming
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
         totals, merges = self._totals(partials, lo, hi)
         return RangeTotals(*self._as_results(list(map(self.aggregation.lower, totals))), merges)
 
+    @_naming
     def partials(self, partials: Partials, lo: Array, hi: Array) -> Partials:
         return _partials(self._totals(partials, lo, hi)[0])
 
     def _totals(self, partials: Partials, lo: Array, hi: Array) -> tuple[list[Any], int]:
-        """The partial of each range, and how many merges they took."""
+        """The partial of each range, None of an empty one; and how many merges they took."""
+        held, totals = np.flatnonzero(hi > lo), list[Any]()
+        if len(held) < len(lo):
+            some, merges = self._totals(partials, lo[held], hi[held])
+            totals = [None] * len(lo)
+            for place, total in zip(held.tolist(), some, strict=True):
+                totals[place] = total
+            return totals, merges
         slices, begins, ends = (array.tolist() for array in (partials[1], lo, hi))
-        totals: list[Any] = [None] * len(lo)
+        totals = [None] * len(lo)
         merges = 0
         for level, which in by_level(lo, hi):
             ranges = _Ranges(self.aggregation, slices, level)
@@ -228,3 +308,25 @@ def _partials(partials: list[Any]) -> Partials:
     for i, partial in enumerate(partials):  # in one go NumPy would look into them
         array[i] = partial
     return (np.array([partial is not None for partial in partials], np.bool_), array)
+
+
+# Rows are merged in place, so their numbers stand for them.
+_SUFFIXES = """
+@part
+def combine(rows, j, g):
+    merge(rows[j], rows[g])
+    return j
+
+""" + backward_pass("@kernel\ndef suffixes(n, rows):", "j", context="rows, ")
+
+
+class RowSuffixes:
+    """The kernel that merges rows of an array in place. Compiled now: in another thread all would wait for it."""
+
+    def __init__(self, flat: Flat) -> None:
+        self._kernels = kernels_of(Source({"merge": flat.merge}, _SUFFIXES, flat.dtype, at_once=True))
+        self(np.zeros((1, flat.width), flat.dtype))
+
+    def __call__(self, rows: Array) -> None:
+        if len(rows):
+            self._kernels.run("suffixes", len(rows), (len(rows),), (rows,))

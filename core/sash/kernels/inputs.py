@@ -51,7 +51,7 @@ def as_columns(aggregation: Aggregation, values: Sequence[Any], mask: Any) -> In
         array = np.asarray(array)
         if skips and array.dtype.kind in "mM" and np.isnat(array).any():
             masks.append(np.isnat(array))
-        arrays.append(_values(aggregation, array))
+        arrays.append(_values(aggregation, array, place))
     lengths = {len(array) for array in [*arrays, *masks]}
     if len(lengths) > 1:
         raise ValueError(f"columns and mask must be of one length; got {sorted(lengths)}")
@@ -69,8 +69,10 @@ def as_kernel_columns(aggregation: Aggregation, columns: InputColumns) -> InputC
     return columns._replace(arrays=tuple(arrays))
 
 
-def _values(aggregation: Aggregation, array: Array) -> Array:
+def _values(aggregation: Aggregation, array: Array, place: int) -> Array:
     """Numbers of a type that kernels know; timestamps as the integers that they are made of, or as rows have them."""
+    if array.dtype.kind == "M" and place in aggregation.time_columns:
+        return array.astype("datetime64[ns]").view(np.int64)
     if array.dtype.kind in "mM":
         if not aggregation.takes_ticks:
             return objects(to_list(in_micros(array)))

@@ -58,7 +58,8 @@ def dtypes_of(kind: Kind) -> DTypes:
 
 def is_builtin(functions: Iterable[Callable[..., Any]]) -> bool:
     """Whether all of these functions are Sash's own."""
-    return all(getattr(function, "__module__", "").startswith("sash.") for function in functions)
+    modules = [getattr(function, "__module__", None) or "" for function in functions]  # None: code run by exec
+    return all(module.startswith("sash.") for module in modules)
 
 
 class _Whole(int):
@@ -118,7 +119,11 @@ def builtin_kinds(functions: Functions | Full, inputs: DTypes, takes_tuples: boo
             if _kind_of_all([*partials, *merged]) != kind:
                 raise NotCompilable("combine does not return a partial of the type that it is given")
             count = (2,) if full else ()
-            results = [cast(Any, functions.lower)(partial, *count) for partial in partials + merged]
+            lower = cast(Any, functions.lower)
+            results = [lower(partial, *count) for partial in partials + merged]
+            while all(result is None for result in results):  # it takes more values than two
+                merged = [functions.combine(a, b) for a in merged[:32] for b in merged[:8]]
+                results += [lower(partial, *count) for partial in merged]
     except (ArithmeticError, AttributeError, TypeError, ValueError) as error:
         raise NotCompilable(str(error)) from error
     real = [result for result in results if result is not None]

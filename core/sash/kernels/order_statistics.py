@@ -12,20 +12,19 @@ Ranks know no types: numbers, times and anything else with an order take the sam
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sash.aggregations.quantiles import between
-from sash.kernels.fallback import PythonAggregate
 from sash.kernels.inputs import Array, InputColumns, output_arrays
-from sash.kernels.ranges.partials import Partials, RangeTotals
 from sash.kernels.tiers import is_disabled
 from sash.values.arrays import data_of, mask_of, objects, results_of, with_nulls
 from sash.windows.base import RollingShape
 
-__all__ = ["RankedRanges", "RankedRolling", "quantiles_of_ranges"]
+__all__ = ["RankedRolling", "Ranks", "join_columns", "quantiles_of_ranges"]
 
 
 CHUNK = 1 << 14
@@ -48,23 +47,52 @@ def quantiles_of_ranges(
     >>> quantiles_of_ranges(sash.Median("x"), np.array([5, 1, 3, 9]), None, np.array([0, 1]), np.array([3, 4]))
     (array([3., 3.]), None)
     """
-    if values.dtype == object:
-        for value in values if nulls is None else values[~nulls]:
-            aggregation.lift(value)  # refuses what has no order
-    values, lo, hi, spoilt = _drop_unordered(values, nulls, lo, hi)
-    linear = aggregation.interpolation == "linear"
-    results = np.zeros(len(lo), np.float64 if linear and values.dtype != object else values.dtype)
-    empty = np.zeros(len(lo), np.bool_)
-    for part in _chunks(lo, hi):
-        begin, sizes = int(lo[part.start]), hi[part] - lo[part]
-        position = aggregation.q * np.maximum(sizes - 1, 0)
-        below = _INDEX[aggregation.interpolation](position)
-        chunk = values[begin : int(hi[part.stop - 1])]
-        at, above = _rows_at(chunk, lo[part] - begin, hi[part] - begin, below.astype(np.int64))
-        if len(chunk):
-            results[part] = _interpolate(chunk, at, above, position - below) if linear else chunk[at]
-        empty[part] = sizes == 0
-    return _with_nulls(results, empty, spoilt)
+    return Ranks([aggregation], values, nulls, lo, hi).quantiles(aggregation)
+
+
+class Ranks:
+    """Ranges of rows, neither bound of which ever descends, and quantiles of them, all computed in one pass."""
+
+    def __init__(self, aggregations: Sequence[Any], values: Array, nulls: Array | None, lo: Array, hi: Array) -> None:
+        self._aggregations = list(dict.fromkeys(aggregations))
+        if values.dtype == object:
+            for value in values if nulls is None else values[~nulls]:
+                for aggregation in self._aggregations:
+                    aggregation.lift(value)  # refuses what has no order
+        self._values, self._lo, self._hi, self._spoilt = _drop_unordered(values, nulls, lo, hi)
+
+    def quantiles(self, aggregation: Any) -> tuple[Array, Array | None]:
+        """As :func:`quantiles_of_ranges`, of one of the aggregations."""
+        return self._quantiles[aggregation]
+
+    @cached_property
+    def _quantiles(self) -> dict[Any, tuple[Array, Array | None]]:
+        values, lo, hi, every = self._values, self._lo, self._hi, self._aggregations
+        results = [np.zeros(len(lo), self._dtype(aggregation)) for aggregation in every]
+        empty = np.zeros(len(lo), np.bool_)
+        for part in _chunks(lo, hi):
+            begin, sizes = int(lo[part.start]), hi[part] - lo[part]
+            same = bool((sizes == sizes[0]).all())  # as most are: then NumPy has less to compute
+            longest = np.maximum(sizes[: 1 if same else None] - 1, 0)
+            positions = [aggregation.q * longest for aggregation in every]
+            below = [_INDEX[one.interpolation](position) for one, position in zip(every, positions, strict=True)]
+            chunk = values[begin : int(hi[part.stop - 1])]
+            wanted = np.empty((len(every), len(sizes)), np.int64)
+            for row, places in zip(wanted, below, strict=True):
+                row[:] = places
+            at, above = _rows_at(chunk, lo[part] - begin, hi[part] - begin, wanted)
+            for which, aggregation in enumerate(every) if len(chunk) else ():
+                fraction = positions[which] - below[which]
+                rows = at[which], above[which]
+                linear = aggregation.interpolation == "linear"
+                results[which][part] = _interpolate(chunk, *rows, fraction) if linear else chunk[rows[0]]
+            empty[part] = sizes == 0
+        pairs = zip(every, results, strict=True)
+        return {aggregation: _with_nulls(of_one, empty.copy(), self._spoilt) for aggregation, of_one in pairs}
+
+    def _dtype(self, aggregation: Any) -> Any:
+        interpolates = aggregation.interpolation == "linear" and self._values.dtype != object
+        return np.float64 if interpolates else self._values.dtype
 
 
 def _with_nulls(results: Array, empty: Array, spoilt: Array | None) -> tuple[Array, Array | None]:
@@ -83,7 +111,7 @@ def _interpolate(values: Array, at: Array, above: Array, fraction: Array) -> Arr
     """As :func:`between`, for arrays."""
     if values.dtype == object:
         results = np.empty(len(at), object)
-        triples = zip(values[at], values[above], fraction.tolist(), strict=True)
+        triples = zip(values[at], values[above], np.broadcast_to(fraction, len(at)).tolist(), strict=True)
         results[:] = [between(*triple) for triple in triples]
         return results
     a = values[at].astype(np.float64, copy=False)
@@ -92,7 +120,10 @@ def _interpolate(values: Array, at: Array, above: Array, fraction: Array) -> Arr
     b = values[above].astype(np.float64, copy=False)
     with np.errstate(invalid="ignore", over="ignore"):
         step = b - a
-        results = np.where(fraction < 0.5, a + step * fraction, b - step * (1.0 - fraction))
+        if len(fraction) == 1:
+            results = a + step * fraction if fraction[0] < 0.5 else b - step * (1.0 - fraction)
+        else:
+            results = np.where(fraction < 0.5, a + step * fraction, b - step * (1.0 - fraction))
         far = np.isinf(step)
         if far.any():
             results[far] = (a * (1.0 - fraction) + b * fraction)[far]
@@ -132,20 +163,24 @@ def _chunks(lo: Array, hi: Array) -> Iterator[slice]:
 
 
 def _rows_at(values: Array, lo: Array, hi: Array, below: Array) -> tuple[Array, Array]:
-    """The rows that are at the place ``below`` of each range, were it sorted, and at the next."""
-    at, above = np.zeros(len(lo), np.int64), np.zeros(len(lo), np.int64)
+    """The rows at each of the places ``below[k]`` of each range, were it sorted, and at the next."""
+    at, above = np.zeros(below.shape, np.int64), np.zeros(below.shape, np.int64)
     if is_disabled() or (len(lo) < FEW and int((hi - lo).sum()) < SMALL):
-        for i, (begin, end, place) in enumerate(zip(lo.tolist(), hi.tolist(), below.tolist(), strict=True)):
+        for i, (begin, end) in enumerate(zip(lo.tolist(), hi.tolist(), strict=True)):
             if begin < end:
-                order = np.argsort(values[begin:end], kind="stable")
-                at[i], above[i] = begin + order[place], begin + order[min(place + 1, end - begin - 1)]
+                order, places = np.argsort(values[begin:end], kind="stable"), below[:, i]
+                at[:, i], above[:, i] = begin + order[places], begin + order[np.minimum(places + 1, end - begin - 1)]
         return at, above
-    from sash.kernels.bit_walk import walk  # which imports Numba
+    from sash.kernels.bit_walk import walk, walk_many  # which imports Numba
 
     order = _order(values)
     rank = np.empty(len(order), np.int32)
     words = np.zeros((len(rank) >> 6) + 1, np.uint64)
-    walk(rank, order, lo, hi, below, words, np.zeros((len(words) >> 6) + 1, np.uint64), at, above)
+    bits = words, np.zeros((len(words) >> 6) + 1, np.uint64)
+    if len(below) == 1:
+        walk(rank, order, lo, hi, below[0], *bits, at[0], above[0])
+    else:
+        walk_many(rank, order, lo, hi, below, *bits, at, above, np.full(len(below), -1), np.zeros(len(below), np.int64))
     return at, above
 
 
@@ -170,46 +205,6 @@ def _sort_keys(values: Array) -> Array | None:
     return values.view(np.uint64) ^ top if values.dtype == np.int64 else None
 
 
-class RankedRanges(PythonAggregate):
-    """Slices of rows that are all there at once: a partial is where its rows begin and end, and totals go by ranks.
-
-    A total costs O(1) a row that enters or leaves, after a sort of the rows, where ranges begin and end in one order.
-    """
-
-    compiled = True
-
-    def reduce(self, columns: InputColumns, starts: Array) -> Partials:
-        self._values, self._nulls = _joined(None, columns)
-        return np.ones(len(starts) - 1, np.bool_), starts[:-1].copy(), starts[1:].copy()
-
-    def merge(self, a: Partials, b: Partials) -> Partials:
-        return a[0], a[1], b[2]
-
-    def empty(self, size: int) -> Partials:
-        return np.ones(size, np.bool_), np.zeros(size, np.int64), np.zeros(size, np.int64)
-
-    def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
-        if not len(lo):
-            return super().totals(super().empty(0), lo, hi)
-        begins, ends = partials[1][lo], partials[2][hi - 1]
-        order, parts = np.lexsort((ends, begins)), []
-        while len(order):  # once, unless ranges lie within others
-            forward = ends[order] == np.maximum.accumulate(ends[order])
-            part, order = order[forward], order[~forward]
-            parts.append(
-                (part, *quantiles_of_ranges(self.aggregation, self._values, self._nulls, begins[part], ends[part]))
-            )
-        results, nulls = np.empty(len(lo), parts[0][1].dtype), np.zeros(len(lo), np.bool_)
-        for part, found, empty in parts:
-            results[part] = found
-            nulls[part] = False if empty is None else empty
-        if results.dtype == np.float64:
-            return RangeTotals(results, nulls if nulls.any() else None, 0)
-        results = objects(results.tolist())
-        results[nulls] = None
-        return RangeTotals(*self._as_results(results.tolist()), 0)
-
-
 class RankedRolling:
     """One window and the rows that windows to come still need. O(1) a row after a sort of each batch."""
 
@@ -229,11 +224,11 @@ class RankedRolling:
 
     def feed(self, batch: InputColumns, windows: int, out: Any = None) -> Any:
         """Run a batch that completes so many windows, or leave everything as it was."""
-        values, nulls = _joined(self._kept, batch)
+        values, nulls = join_columns(self._kept, batch)
         before = self._rows + len(batch.arrays[0]) - len(values)  # rows that are not kept
         ends = self._shape.ends(np.arange(self._done, self._done + windows)) - before
         starts = np.maximum(ends - self._shape.range, -before)
-        result = self._results(values, nulls, starts, ends)
+        result = _results(Ranks([self.aggregation], values, nulls, starts, ends), self.aggregation)
         if out is not None:
             (filled,) = output_arrays(out, [result.dtype], windows, None, False)
             filled[:] = data_of(result)
@@ -245,21 +240,30 @@ class RankedRolling:
 
     def feed_groups(self, batch: InputColumns, starts: Array) -> tuple[Array, Any]:
         """(the rows that complete windows, results) of every group of rows apart."""
-        values, nulls = _joined(None, batch)
+        ends, (results,) = self.feed_groups_to([self.aggregation], batch, starts)
+        return ends, results
+
+    def feed_groups_to(
+        self, aggregations: Sequence[Any], batch: InputColumns, starts: Array
+    ) -> tuple[Array, list[Any]]:
+        """The same for several quantiles of one column."""
+        values, nulls = join_columns(None, batch)
         windows = self._shape.completed(np.diff(starts))
         begin = np.repeat(starts[:-1], windows)
         number = np.arange(len(begin)) - np.repeat(np.cumsum(windows) - windows, windows)
         ends = begin + self._shape.ends(number)
-        return ends - 1, self._results(values, nulls, np.maximum(ends - self._shape.range, begin), ends)
-
-    def _results(self, values: Array, nulls: Array | None, lo: Array, hi: Array) -> Any:
-        results, empty = quantiles_of_ranges(self.aggregation, values, nulls, lo, hi)
-        if results.dtype == object:
-            return results_of(results.tolist(), self.aggregation.fields, None)
-        return with_nulls(results, empty)
+        ranks = Ranks(aggregations, values, nulls, np.maximum(ends - self._shape.range, begin), ends)
+        return ends - 1, [_results(ranks, aggregation) for aggregation in aggregations]
 
 
-def _joined(kept: InputColumns | None, batch: InputColumns) -> tuple[Array, Array | None]:
+def _results(ranks: Ranks, aggregation: Any) -> Any:
+    results, empty = ranks.quantiles(aggregation)
+    if results.dtype == object:
+        return results_of(results.tolist(), aggregation.fields, None)
+    return with_nulls(results, empty)
+
+
+def join_columns(kept: InputColumns | None, batch: InputColumns) -> tuple[Array, Array | None]:
     """The values of both as Python would have them, in the widest type of their kind, and which are null."""
     (values,), nulls = batch.arrays, batch.nulls
     if values.dtype.kind == "f":

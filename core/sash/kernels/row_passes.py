@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.inputs import readable
-from sash.kernels.partition import Partition, is_sorted, locate_slots
+from sash.kernels.partition import Partition, locate_slots
 from sash.kernels.tiers import one_pass, one_pass_after
+from sash.values.shares import is_sorted
 
 __all__ = [
     "admit_many",
     "admit_one",
-    "is_sorted",
     "locate",
     "order_of",
     "overlaps",

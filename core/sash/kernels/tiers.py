@@ -39,6 +39,7 @@ __all__ = [
     "kernels_of",
     "one_pass",
     "one_pass_after",
+    "prefetch",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -56,6 +57,8 @@ COMPILE_ROWS = _rows_from(os.environ.get("SASH_COMPILE_ROWS", "200000"))
 """Rows after which a kernel is compiled: to run these as Python takes about as long as to compile it."""
 LOAD_ROWS = 20_000
 """Rows after which a kernel that is on disk is loaded."""
+CALL_ROWS = 50
+"""What a call as Python costs beside its rows, in rows: so streams of small batches are compiled in time, too."""
 MOST_KERNELS = 256
 """Texts of kernels that are kept."""
 _VECTORISED = 16
@@ -80,8 +83,8 @@ class Kernel:
         self._lock = threading.Lock()
 
     def expects(self, rows: int) -> bool:
-        """Count so many more rows, and say whether with them it is worth compiling."""
-        self._rows += rows
+        """Count a call with so many more rows, and say whether with them it is worth compiling."""
+        self._rows += rows + CALL_ROWS
         if self._refused or is_disabled():
             return False
         enough = self._rows >= COMPILE_ROWS * self.patience
@@ -147,7 +150,7 @@ class Kernels:
             "ZERO": 0,
             "ONE": 1,
             "part": _same,
-            "prefetch": _skip,
+            "prefetch": prefetch,
             **functions,
         }
         entries: list[str] = []
@@ -157,7 +160,7 @@ class Kernels:
             return function
 
         names["kernel"] = enter
-        exec(compile(source.text, "<kernels as Python>", "exec"), names)
+        exec(compile(source.text, "<kernels as Python>", "exec"), names)  # nosec  # our own text
         if self._python_numbers:
             names.update({name: names[other] for name, other in source.shortcuts.items()})
         self.kernels = {name: self._kernel(names[name]) for name in entries}
@@ -217,16 +220,18 @@ class Kernels:
 
     def module(self) -> ModuleType:
         """The kernels to be compiled, as a module in which Numba finds them again when it loads one."""
-        from sash.kernels.compile import inner, jitted, prefetch
+        from sash.kernels import compile as compiler
 
         with self._lock:
             if self._module is None:
                 module = ModuleType(f"sash_kernels_{self._digest or id(self)}")
                 sys.modules[module.__name__] = module
-                numbers = {"np": np, "u64": np.uint64, "ZERO": np.uint64(0), "ONE": np.uint64(1), "prefetch": prefetch}
-                linked = {name: jitted(function) for name, function in self._source.functions.items()}
-                vars(module).update(numbers, **linked, part=inner, kernel=inner)
-                exec(compile(self._source.text, f"<{module.__name__}>", "exec"), vars(module))
+                numbers = {"np": np, "u64": np.uint64, "ZERO": np.uint64(0), "ONE": np.uint64(1)}
+                linked = {name: compiler.jitted(function) for name, function in self._source.functions.items()}
+                vars(module).update(numbers, **linked, prefetch=compiler.prefetch)
+                vars(module).update(part=compiler.inner, kernel=compiler.inner)
+                text = compile(self._source.text, f"<{module.__name__}>", "exec")
+                exec(text, vars(module))  # nosec  # our own text
                 self._module = module
             return self._module
 
@@ -247,8 +252,8 @@ def _same(function: Any) -> Any:
     return function
 
 
-def _skip(*_: Any) -> None:
-    """What Python leaves out."""
+def prefetch(array: Array, place: Any) -> None:
+    """Have the cache fetch what is at a place of an array, or behind its end; Python leaves that out."""
 
 
 def _arrays(arguments: Any) -> Iterator[Array]:
@@ -306,9 +311,11 @@ class _Pass:
         return self._kernels.setdefault(form, kernel)
 
     def _link(self, digest: str) -> Any:
-        from sash.kernels.compile import dispatcher
+        from sash.kernels import compile as compiler
 
-        return dispatcher(self._python, digest)
+        python = self._python
+        names = {**python.__globals__, "prefetch": compiler.prefetch}
+        return compiler.dispatcher(FunctionType(python.__code__, names, python.__name__), digest)
 
 
 def one_pass(function: _Function) -> _Function:

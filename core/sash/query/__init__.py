@@ -8,21 +8,30 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, get_args
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.custom import Together
 from sash.aggregations.sums import Count
+from sash.aggregators import FIFO
+from sash.query.html import query_table
 from sash.query.lanes import Lane, TimeUnit, lanes_of
-from sash.values.timestamps import as_duration
+from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows import Window
 
-__all__ = ["Query"]
+__all__ = ["Query", "arrival_time"]
 
 Duration = str | timedelta | float
+arrival_time = "arrival_time()"
+"""The ``time`` of queries whose tuples have the time of their arrival, by a clock: processing time."""
 RESERVED = ("window", "window_start", "window_end", "revision")
 """Columns of results that no key and no aggregate can be named like, also where a query has no such column."""
+_WITH_EARLY = ("final",)
+"""Those of queries with early results besides."""
+ALGORITHMS = ("auto", "lazy", "eager", "sba", "pba", "fiba", *(algorithm.__name__.lower() for algorithm in FIFO))
+"""What ``algorithm`` can name, in lower case and without underscores."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +41,8 @@ class Query:
     - ``key`` and ``aggregates`` name columns of the results. "window", "window_start", "window_end" and "revision" are
       reserved: rename a key column that is called so.
     - ``windows`` is one window, or several by name: they share slices, and results have the name in ``window``.
-    - ``time`` names the column that orders the tuples; without one they are taken in the order of their arrival.
+    - ``time`` names the column that orders the tuples; without one they are taken in the order of their arrival. With
+      ``sash.arrival_time`` their time is that of their arrival, by the clock of the operator or of the engine.
     - ``time_unit`` says what plain numbers in ``time`` are: "s", "ms", "us" or "ns" since 1970. Windows, delays and
       lateness can then be durations; the ends of windows are numbers in that unit. Times that are timestamps have a
       unit of their own and are refused with it.
@@ -40,13 +50,19 @@ class Query:
       window is ``on``) has plain numbers; with several such columns a mapping from them.
     - ``allowed_lateness`` is for how long a result can still be corrected, in the same units. With it results have a
       ``revision``.
+    - ``early`` emits the windows on time and the sessions that are open, at every multiple of this much time that the
+      watermark passes. With it results have a ``final``: True for those of complete windows, False for early ones,
+      which hold the tuples before that multiple; a window without a new tuple since the multiple before is left out.
+      Late tuples do not correct early results, whose ``revision`` is 0: those that follow hold them. A watermark that
+      passes several multiples emits each. Where all data is there, as for :func:`sash.run`, and with ``early=0`` all
+      results are final.
     - ``algorithm`` is "auto", or the name of one in :mod:`sash.aggregators`, in lower case, or "lazy" or "eager".
     - ``combine_time`` is the duration of one merge, from which the chunks of PBA follow and whether a second thread
       pays. By default it is measured; give it where plans have to be the same on all machines.
 
     >>> import sash
     >>> sash.Query(key="plug", windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts").lanes
-    (Lane(order='ts', names=(None,), delay=0, lateness=0, unit='duration', time_unit=None),)
+    (Lane(order='ts', names=(None,), delay=0, lateness=0, unit='duration', time_unit=None, early=None),)
     """
 
     windows: Window | Mapping[str, Window]
@@ -58,6 +74,7 @@ class Query:
     algorithm: str = "auto"
     time_unit: TimeUnit | None = None
     combine_time: str | timedelta | None = None
+    early: Duration | Mapping[str, Duration] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.aggregates, Mapping) or not self.aggregates:
@@ -72,6 +89,12 @@ class Query:
             raise ValueError(f"time_unit={self.time_unit!r} says what the numbers of a column are: name it with time=")
         if not self.named:
             raise ValueError("windows must hold at least one window")
+        if self.algorithm_name not in ALGORITHMS:
+            close = get_close_matches(self.algorithm_name, ALGORITHMS, 1)
+            raise ValueError(
+                f"algorithm must be 'auto' or one of {', '.join(map(repr, ALGORITHMS[1:]))}; got {self.algorithm!r}"
+                + (f"; did you mean {close[0]!r}?" if close else "")
+            )
         for complaint in self._complaints():
             raise ValueError(complaint)
         self._normalise()
@@ -81,7 +104,7 @@ class Query:
         """Make queries equal that only differ in spelling."""
         if self.key is not None and not isinstance(self.key, str):
             object.__setattr__(self, "key", tuple(self.key))
-        for option in ("watermark_delay", "allowed_lateness"):
+        for option in ("watermark_delay", "allowed_lateness", "early"):
             amount = getattr(self, option)
             if isinstance(amount, Mapping):
                 amount = {column: _normal_duration(value, option) for column, value in amount.items()}
@@ -90,23 +113,25 @@ class Query:
             object.__setattr__(self, option, amount)
         if self.combine_time is not None:
             object.__setattr__(self, "combine_time", as_duration(self.combine_time, "combine_time"))
+            if nanoseconds(self.combine_time) == 0:
+                raise ValueError("combine_time must be positive, since no merge is free; leave it out to measure it")
 
     def _complaints(self) -> Iterator[str]:
         if any(not isinstance(column, str) for column in self.keys):
             yield f"key must be a column name, several, or None; got {self.key!r}"
         for number, column in enumerate(self.keys):
-            if column in RESERVED:
+            if column in self._reserved:
                 yield (
                     f"key column {column!r} has the name of a column that every result may have, as "
-                    f"{', '.join(map(repr, RESERVED))} do: rename the column"
+                    f"{', '.join(map(repr, self._reserved))} do: rename the column"
                 )
             if column in self.keys[:number]:
                 yield f"key names column {column!r} twice: name it once"
-        taken = {*self.keys, *RESERVED}
+        taken = {*self.keys, *self._reserved}
         for name, aggregation in self.aggregates.items():
             if not isinstance(aggregation, Aggregation):
                 yield f"aggregate {name!r} must be an aggregation such as sash.Max('load'); got {aggregation!r}"
-            elif not aggregation.columns and not isinstance(aggregation, Count):
+            elif not aggregation.inputs and not isinstance(aggregation, Count):
                 yield f"aggregate {name!r}: {aggregation!r} names no column to read"
             if name in taken:
                 yield f"aggregate {name!r} has the name of another column of the result: choose another"
@@ -118,6 +143,18 @@ class Query:
                 yield f"windows: a name must be a text; got {window_name!r}"
 
     @cached_property
+    def algorithm_name(self) -> str:
+        """The name of the algorithm as :data:`ALGORITHMS` has it."""
+        return self.algorithm.lower().replace("_", "") if isinstance(self.algorithm, str) else ""
+
+    @property
+    def _reserved(self) -> tuple[str, ...]:
+        return RESERVED if self.early is None else RESERVED + _WITH_EARLY
+
+    def _repr_html_(self) -> str:
+        return query_table(self)
+
+    @cached_property
     def named(self) -> dict[str | None, Window]:
         """Its windows by name; a single one has the name None."""
         if isinstance(self.windows, Mapping):
@@ -127,7 +164,7 @@ class Query:
     @cached_property
     def lanes(self) -> tuple[Lane, ...]:
         """Its windows grouped by what orders them."""
-        return lanes_of(self.named, self.time, self.watermark_delay, self.allowed_lateness, self.time_unit)
+        return lanes_of(self.named, self.time, self.watermark_delay, self.allowed_lateness, self.time_unit, self.early)
 
     @property
     def revises(self) -> bool:
@@ -163,7 +200,8 @@ class Query:
         """The columns of a result, in order."""
         window = ("window",) if isinstance(self.windows, Mapping) else ()
         revision = ("revision",) if self.revises else ()
-        return (*self.keys, *window, "window_start", "window_end", *revision, *self.aggregates)
+        final = () if self.early is None else ("final",)
+        return (*self.keys, *window, "window_start", "window_end", *revision, *final, *self.aggregates)
 
     @property
     def together(self) -> Together:

@@ -6,6 +6,7 @@ time = "ts"                       # the event-time column; none: arrival order
 time_unit = "ms"                  # what plain numbers in it are: "s", "ms", "us", "ns"; timestamps: leave it out
 watermark_delay = "2s"            # a duration, a number, or by column: { ts = "2s", km = 0.5 }
 allowed_lateness = "10s"          # likewise
+# early = "10s"                   # likewise: open windows are emitted every 10 s
 algorithm = "auto"
 combine_time = "2us"              # the duration of one merge; without it, it is measured
 
@@ -26,14 +27,18 @@ q = 0.99
 
 | type | keys |
 | --- | --- |
-| "sliding" | range, slide (1), offset (0), on, partial (false) |
-| "tumbling" | range, offset (0), on |
+| "sliding" | range, slide (1), offset (0), on, partial (false), zone, week_start ("monday") |
+| "tumbling" | range, offset (0), on, zone, week_start ("monday") |
+| "cumulative" | range, step, which divides it, offset (0), on |
+| "trailing" | range, closed ("right"), on |
 | "session" | gap, on |
 | "punctuated" | when: a boolean column; or the path of a function, with the columns that it takes |
+| "while" | policy: the path of a function policy(total, oldest), on |
 | "last" | count, every, offset (0), on, partial (false) |
 | "package.module:Name" | the arguments of a class of windows; none for a window that is ready |
 
-``function`` is an aggregation of Sash, with its arguments; or the path "package.module:object" of a user's own, a
+``where = "paid"`` in any of them names a boolean column: rows for which it is not true do not count. ``function`` is an
+aggregation of Sash, with its arguments; or the path "package.module:object" of a user's own, a
 class, with its arguments, or a ready one, with nothing else; or "aggregation", with the paths of ``lift``, ``combine``,
 ``lower`` and ``invert`` and the other arguments of :func:`sash.aggregation`.
 
@@ -47,6 +52,7 @@ import inspect
 import json
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -64,6 +70,8 @@ from sash.windows import Window
 __all__ = ["QueryFileError", "QueryImportError", "dump_query", "load_query", "parse_query"]
 
 Table = dict[str, Any]
+_MOST_DOTS = 1000
+"""In a line. Python's TOML reader takes memory that grows with the square of the parts of a dotted key."""
 
 
 def load_query(path: str | os.PathLike[str], *, allow_imports: Iterable[str] = ()) -> Query:
@@ -90,13 +98,31 @@ def parse_query(text: str, name: str = "query", *, allow_imports: Iterable[str] 
     {'peak': Max('load')}
     """
     imports = Imports(allow_imports)
+    for number, words in enumerate(text.split("\n"), 1):
+        if words.count(".") > _MOST_DOTS:
+            raise QueryFileError(name, number, "the parts of its keys are nested too deeply to be read")
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = int(at[1]) if at else text.count("\n") + 1
         raise QueryFileError(name, line, f"this is not TOML: {error}") from error
+    except RecursionError as error:
+        raise QueryFileError(name, _most_nested_line(text), "values are nested too deeply to be read") from error
+    except ValueError as error:  # Python refuses to read longer numbers
+        line = _line_at(text, re.search(rf"\d[\d_]{{{sys.get_int_max_str_digits()},}}", text))
+        raise QueryFileError(name, line, f"the number is too long: {error}") from error
     return Reader(name, lines_of(text), imports).query(content)
+
+
+def _line_at(text: str, match: re.Match[str] | None) -> int:
+    return 1 if match is None else text.count("\n", 0, match.start()) + 1
+
+
+def _most_nested_line(text: str) -> int:
+    """The line that opens most arrays and tables."""
+    lines = text.splitlines() or [""]
+    return max(range(len(lines)), key=lambda number: lines[number].count("[") + lines[number].count("{")) + 1
 
 
 def dump_query(query: Query) -> str:
@@ -152,7 +178,7 @@ def _own_window(window: Any) -> Table:
 
 def _aggregate(name: str, aggregation: Aggregation) -> Table:
     """An aggregate's table."""
-    kind, names, arguments = type(aggregation), aggregation.columns, aggregation._arguments()
+    kind, names, arguments = type(aggregation), aggregation.inputs, aggregation._arguments()
     columns = {"columns": names[0] if len(names) == 1 else list(names)} if names else {}
     if getattr(aggregations, kind.__name__, None) is kind:
         return {"function": kind.__name__, **columns, **_non_defaults(kind, arguments)}

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any, Literal
 
 from sash.values.timestamps import nanoseconds
-from sash.windows import Window
+from sash.windows import TimeWindow, Window
 
 __all__ = ["Lane", "OwnWatermark", "TimeUnit", "WatermarkOf", "check_own_watermark", "lanes_of", "watermark_of"]
 
@@ -42,6 +42,8 @@ class Lane:
     unit: Literal["duration", "number"] | None = None
     time_unit: TimeUnit | None = None
     """Of plain numbers that are compared with durations; None: numbers are no times."""
+    early: TimeWindow | None = None
+    """The tumbling windows at whose ends open windows are emitted; None: they are not."""
 
 
 def lanes_of(
@@ -50,6 +52,7 @@ def lanes_of(
     delays: Any,
     latenesses: Any,
     time_unit: TimeUnit | None = None,
+    early: Any = None,
 ) -> tuple[Lane, ...]:
     """The lanes of named windows. Refuses windows that nothing orders."""
     names: dict[str | None, list[str | None]] = {}
@@ -57,7 +60,9 @@ def lanes_of(
         if window.on is None and time is None and window.needs_time:
             raise ValueError(f"{window} is a window on event time: name its column with time=")
         names.setdefault(time if window.on is None else window.on, []).append(name)
-    options = {"watermark_delay": delays, "allowed_lateness": latenesses}
+    options = {"watermark_delay": delays, "allowed_lateness": latenesses, "early": early}
+    if early and not any(window.emits_early for window in windows.values()):
+        raise ValueError(f"early={early!r} is for windows on time and sessions, and the query has none")
     for option, value in options.items():
         if isinstance(value, Mapping) and (unknown := set(value) - set(names)):
             raise ValueError(f"{option} names {sorted(map(str, unknown))}, which orders no window")
@@ -109,12 +114,16 @@ def _lane(
             "allowed_lateness all as durations (with time_unit= if the column has plain numbers), or all as numbers in "
             "the unit of the column"
         )
-    delay, lateness = (_amount(option, value, order) for option, value in amounts.items())
+    delay, lateness, every = (_amount(option, value, order) for option, value in amounts.items())
     final = next((windows[name] for name in names if not windows[name].can_be_corrected), None)
     if lateness and final is not None:
         raise ValueError(f"{final}: its results cannot be corrected; leave out allowed_lateness")
     unit = units.pop() if units else None
-    return Lane(order, tuple(names), delay, lateness, unit, time_unit if order == time and unit != "number" else None)
+    time_unit = time_unit if order == time and unit != "number" else None
+    ticks = None
+    if every and any(windows[name].emits_early for name in names):
+        ticks = TimeWindow(every, every, on="early")  # in the unit that times have inside, whatever the column is
+    return Lane(order, tuple(names), delay, lateness, unit, time_unit, ticks)
 
 
 def _value_for(order: str | None, time: str | None, value: Any) -> Any:

@@ -16,10 +16,12 @@ from sash.windows import TYPES, Window, punctuated
 
 __all__ = ["OPTIONS", "ROLES", "QueryFileError", "QueryImportError", "Reader", "lines_of"]
 
+_LONGEST = 1000
+"""Characters of an error."""
 Keys = tuple[str, ...]
 """The path of a key."""
 
-OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm", "combine_time")
+OPTIONS = ("key", "time", "time_unit", "watermark_delay", "allowed_lateness", "algorithm", "combine_time", "early")
 """The arguments of :class:`sash.Query` that are values, not tables."""
 _KEYS = (*OPTIONS, "window", "windows", "aggregates")
 _FUNCTIONS: dict[str, type[Aggregation]] = {
@@ -37,7 +39,14 @@ class QueryFileError(ValueError):
     def __init__(self, path: str, line: int, sentence: str) -> None:
         self.path = path
         self.line = line
-        super().__init__(f"{path}, line {line}: {sentence}")
+        super().__init__(f"{path}, line {line}: {_shorten(sentence)}")
+
+
+def _shorten(sentence: str) -> str:
+    """The sentence without the middle of what it quotes, if that is long."""
+    if len(sentence) <= _LONGEST:
+        return sentence
+    return f"{sentence[: _LONGEST // 2]} […] {sentence[-_LONGEST // 2 :]}"
 
 
 class QueryImportError(QueryFileError):
@@ -91,7 +100,7 @@ class Reader:
         options = {name: content[name] for name in OPTIONS if name in content}
         try:
             return Query(windows=windows, aggregates=aggregates, **options)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise self.error(self.culprit(content, str(error)), str(error)) from error
 
     def tables(self, section: str, content: dict[str, Any]) -> Any:
@@ -107,6 +116,8 @@ class Reader:
         if kind == "while" and isinstance(arguments.get("policy"), str):
             arguments["policy"] = self.object((*path, "policy"), arguments["policy"])
         make = TYPES.get(kind) or self.object((*path, "type"), kind)
+        # Windows are immutable, and so are the values of their arguments.
+        arguments = {name: tuple(value) if isinstance(value, list) else value for name, value in arguments.items()}
         window = self.build(path, table, make, (), arguments)
         if not isinstance(window, Window):
             raise self.error((*path, "type"), f"expected a window; {kind!r} is {window!r}")
@@ -163,7 +174,7 @@ class Reader:
             self.check_keys(path, arguments, parameters, ("columns",) if path[0] == "aggregates" else ())
         try:
             return make(*columns, **arguments)
-        except (TypeError, ValueError, ImportError) as error:
+        except (TypeError, ValueError, ImportError, OverflowError) as error:
             raise self.error((*path, *self.culprit(table, str(error))), str(error)) from error
 
     def columns(self, path: Keys, columns: Any) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from sash.aggregations import Aggregation
 from sash.aggregations.result_types import declared_type, never_null
-from sash.engine.results import Outcome
+from sash.engine.results import DELETED, EARLY, Outcome
 from sash.frames.arrow_frame import ArrowTypes, array_of
 from sash.query import Query
 from sash.query.lanes import Lane
@@ -23,9 +23,13 @@ from sash.values.timestamps import STEPS, numbers_of
 if TYPE_CHECKING:
     from sash.runtime.operator import Outcomes
 
-__all__ = ["ArrowOutput", "Column", "EngineTypes", "bound_types", "result_columns"]
+__all__ = ["CHANGE", "ArrowOutput", "Column", "EngineTypes", "bound_types", "result_columns"]
 
 Array = np.ndarray[Any, Any]
+CHANGE = "sash_change"
+"""The column of a changelog that says what a row is: it is written if the schema has it."""
+INSERTED, UPDATED, REMOVED = 0, 2, 3
+"""What rows of a changelog are, by Flink's numbers."""
 
 
 class EngineTypes(ArrowTypes):
@@ -69,7 +73,8 @@ def result_columns(
     for lane in query.lanes:
         if lane.order is not None:
             kind = read[lane.order].kind
-            check_order(query, lane, system.order_kind(kind), system.name(kind), system.tick(kind))
+            zoned = getattr(kind, "tz", None) is not None
+            check_order(query, lane, system.order_kind(kind), system.name(kind), system.tick(kind), zoned)
     if unknown := set(types or ()) - set(query.aggregates):
         raise ValueError(f"types= is given for {sorted(unknown)}, which are no aggregates of the query")
     for key in query.keys:
@@ -82,6 +87,8 @@ def result_columns(
     columns += [Column(name, bound, False) for name in ("window_start", "window_end")]
     if query.revises:
         columns.append(Column("revision", pa.int64(), False))
+    if query.early is not None:
+        columns.append(Column("final", pa.bool_(), False))
     for name, aggregation in query.aggregates.items():
         inputs = [read[column] for column in aggregation.columns]
         kind = types[name] if types and name in types else _result_type(name, aggregation, inputs, system)
@@ -153,8 +160,13 @@ class ArrowOutput:
             return self._aggregate(name, outcome.aggregates[name], field.type)
         if name == "window":
             return pa.array(list(outcome.lane.names), pa.string()).take(pa.array(outcome.window))
+        if name == CHANGE:
+            kinds = np.where(outcome.revision > 0, UPDATED, INSERTED)
+            return pa.array(np.where(outcome.revision == DELETED, REMOVED, kinds).astype(np.int8))
         if name == "revision":
-            return pa.array(outcome.revision, pa.int64())
+            return pa.array(np.maximum(outcome.revision, 0), pa.int64())
+        if name == "final":
+            return pa.array(outcome.revision != EARLY)
         return self._bounds(outcome, outcome.start if name == "window_start" else outcome.end, field.type)
 
     def _aggregate(self, name: str, values: Any, kind: pa.DataType) -> pa.Array:

@@ -13,22 +13,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from sash.aggregations.base import renamed
 from sash.engine.lane import Mark, Switch
 from sash.engine.planner import Plan
 from sash.engine.results import AnyOutcome, Emitted
 from sash.frames import Frame
-from sash.query import Query
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
 from sash.runtime.times import Times
+from sash.runtime.value_errors import raise_naming_row
 
-__all__ = ["Driver", "DriverMark", "raise_naming_row"]
+__all__ = ["Driver", "DriverMark"]
 
 Array = np.ndarray[Any, Any]
-Made = TypeVar("Made")
+Converted = TypeVar("Converted")
 _COUNTED = ("results_out", "late_corrected", "late_dropped", "slices_held", "tuples_held", "merges")
 
 
@@ -72,7 +73,7 @@ class Driver:
             try:
                 engine = lane.batches()
                 outcomes.append(engine.process(codes, array, frame, keys))
-            except (TypeError, ArithmeticError) as error:
+            except Exception as error:  # a user's functions may raise anything
                 raise_naming_row(error, self.query, frame, codes, self.rows)
             dropped.update(engine.dropped.tolist())
         self.times, self.dropped = times, sorted(dropped)
@@ -86,17 +87,17 @@ class Driver:
             array, self.times = self.times.of_array(lane.lane, frame, self.rows)
             try:
                 outcomes += lane.run(codes, array, frame, keys)
-            except (TypeError, ArithmeticError) as error:
+            except Exception as error:
                 raise_naming_row(error, self.query, frame, codes, self.rows)
         self.rows += len(frame)
         return outcomes
 
     def process_row(
-        self, code: int, times: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Made]
-    ) -> list[Made]:
-        """Take one row of key ``code``, with a time for each lane, and make something of each result.
+        self, code: int, times: Sequence[Any], values: tuple[Any, ...], make: Callable[[Lane, Emitted], Converted]
+    ) -> list[Converted]:
+        """Take one row of key ``code``, with a time for each lane, and convert each result.
 
-        All or nothing, what is made included.
+        All or nothing, the conversions included.
         """
         adopted, rows, inside = self.times, self.rows, []
         for lane, time in zip(self.lanes, times, strict=True):
@@ -104,11 +105,15 @@ class Driver:
             inside.append(of_lane)
         mark = self.mark()
         try:
-            taken = [lane.rows().take(code, time, values) for lane, time in zip(self.lanes, inside, strict=True)]
-            self.times, self.dropped = adopted, (0,) if None in taken else ()
-            self.rows = rows + 1
-            pairs = zip(self.lanes, taken, strict=True)
-            return [make(lane.lane, result) for lane, emitted in pairs for result in emitted or ()]
+            results, dropped = [], False
+            for lane, time in zip(self.lanes, inside, strict=True):
+                emitted = lane.rows().take(code, time, values)
+                if emitted is None:
+                    dropped = True
+                elif emitted:
+                    results += [(lane.lane, result) for result in emitted]
+            self.times, self.dropped, self.rows = adopted, (0,) if dropped else (), rows + 1
+            return [make(*result) for result in results]
         except BaseException as error:
             self.take_back_row(mark, error)
             raise
@@ -116,10 +121,10 @@ class Driver:
     def take_back_row(self, mark: DriverMark, error: BaseException) -> None:
         """Undo a row that failed. What a user can mend is raised as an error that names the row."""
         rows = mark.own[1]
-        refused = self.rows == rows and isinstance(error, TypeError | ValueError)
+        refused = self.rows == rows and isinstance(error, TypeError | ValueError | ArithmeticError | RuntimeError)
         self.undo(mark)
-        if refused:
-            raise type(error)(f"row {rows}: {error}") from error
+        if refused and isinstance(error, Exception):
+            raise renamed(error, f"row {rows}: {error}") from error
 
     # time
 
@@ -139,9 +144,23 @@ class Driver:
         self.times, self.dropped = times, ()
         return outcomes
 
-    def close(self) -> list[AnyOutcome]:
-        """No row comes any more."""
-        outcomes: list[AnyOutcome] = [lane.running.advance(math.inf) for lane in self.lanes]
+    @property
+    def watermark(self) -> Any:
+        """That of the lane of the query's time, as it is inside; None: there is none. O(keys)."""
+        return None if self._timely is None else self._timely.running.watermark
+
+    def advance_timely(self, watermark: Any) -> list[AnyOutcome]:
+        """:meth:`advance` of that lane alone; ``watermark`` is as it is inside."""
+        assert self._timely is not None, "without an order nothing can be advanced"
+        self.dropped = ()
+        return [self._timely.running.advance(watermark)]
+
+    def close(self, code: int | None = None) -> list[AnyOutcome]:
+        """No row comes any more, of any key or of one."""
+        engines = [lane.running for lane in self.lanes]
+        outcomes: list[AnyOutcome] = [
+            engine.advance(math.inf) if code is None else engine.end_key(code) for engine in engines
+        ]
         self.dropped = ()
         return outcomes
 
@@ -152,7 +171,7 @@ class Driver:
         """
         lane = self._timely
         time = None if lane is None or not self.times.knows(lane.lane) else lane.running.next_end()
-        return time if lane is None or time is None or math.isinf(time) else self.times.outside(lane.lane, time)
+        return time if lane is None or time is None or math.isinf(time) else self.times.outside_timer(lane.lane, time)
 
     def newest(self) -> Any:
         """The latest time of a row, in the order of :meth:`next_end`; None: there is none. O(keys)."""
@@ -166,7 +185,7 @@ class Driver:
         """Which of the keys have had no row since ``before``."""
         lane = self._timely
         if lane is None:
-            raise ValueError("in the order of arrival nothing tells for how long a key has been silent: name time=")
+            raise ValueError("in the order of arrival there is no time by which a key is silent: name time=")
         silent = np.zeros(keys, np.bool_)
         if self.times.knows(lane.lane):
             limit, _ = self.times.of_watermark(lane.lane, before, self.rows)
@@ -202,43 +221,15 @@ class Driver:
         metrics = [lane.running.metrics() for lane in self.lanes]
         return {"tuples_in": self.rows, **{name: sum(of_lane[name] for of_lane in metrics) for name in _COUNTED}}
 
+    def second_threads(self) -> Iterator[tuple[str, str]]:
+        """For each aggregate whose ``lcs`` could be kept between batches, by another thread, what was chosen."""
+        for lane in self.lanes:
+            engine = lane.running
+            second_thread = getattr(engine, "second_thread", None)
+            if second_thread is not None:
+                yield from ((name, second_thread.words(name)) for name in getattr(engine, "forms", {}))
+
     def compiled(self) -> Iterator[tuple[str, Any]]:
         """The form of each aggregate that batches have been run by."""
         for lane in self.lanes:
             yield from getattr(lane.running, "forms", {}).items()
-
-
-# errors
-
-
-def raise_naming_row(error: Exception, query: Query, frame: Frame, codes: Array, first: int = 0) -> NoReturn:
-    """Raise an error of an aggregate again, as one that names the row, counted from ``first``. O(rows)."""
-    complaint = _complaint(query, frame, codes, first)
-    if complaint is None:
-        raise error
-    raise TypeError(complaint) from error
-
-
-def _complaint(query: Query, frame: Frame, codes: Array, first: int) -> str | None:
-    """What is wrong with the first row that cannot be lifted, or combined with those of its key before it."""
-    keys, complaints = codes.tolist(), []
-    for aggregation in query.aggregates.values():
-        columns = [frame.to_list(column) for column in aggregation.columns]
-        values = columns[0] if len(columns) == 1 else zip(*columns, strict=True) if columns else [None] * len(frame)
-        totals: dict[Any, Any] = {}
-        for row, (key, value) in enumerate(zip(keys, values, strict=True)):
-            try:
-                partial = aggregation.lift(value)
-            except TypeError as error:
-                complaints.append((row, str(error)))
-                break
-            before = totals.get(key)
-            try:
-                totals[key] = aggregation.combine(before, partial)
-            except (TypeError, ArithmeticError) as error:
-                complaints.append((row, f"{aggregation!r} cannot combine {before!r} with {partial!r}: {error}"))
-                break
-    if not complaints:
-        return None
-    row, complaint = min(complaints)
-    return f"row {first + row}: {complaint}"

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.engine.results import Outcome
-from sash.engine.rows.watches.base import Result
+from sash.engine.results import EARLY, Emitted, Outcome
 from sash.frames import Coded, Frame
 from sash.query import Query
 from sash.query.lanes import Lane
@@ -34,23 +33,28 @@ class Output:
         self._query = query
         self._named = None not in query.named
         self._revises = query.revises
-        self._plain = not (self._named or self._revises)
+        self._early = query.early is not None
+        self._plain = not (self._named or self._revises or self._early)
         self._on_counts = {name: window.bounds_are_positions for name, window in query.named.items()}
         self._bounds = _BoundColumns(query)
         columns = (name for aggregation in query.aggregates.values() for name in aggregation.columns)
         self._aggregated = tuple(dict.fromkeys(columns))
         self._result_types: dict[Any, dict[str, Any]] = {}
 
-    def values(self, lane: Lane, result: Result, codecs: Mapping[str, TimeCodec]) -> tuple[Any, ...]:
-        """A result as the values of a row. O(1)."""
-        number, start, end, revision, aggregates = result
-        name = lane.names[number]
-        if lane.order is not None and not self._on_counts[name]:
-            codec = codecs[lane.order]
+    def values(
+        self, key: tuple[Any, ...], lane: Lane, emitted: Emitted, codecs: Mapping[str, TimeCodec]
+    ) -> tuple[Any, ...]:
+        """A result of ``key`` as the values of a row. O(1)."""
+        _, number, start, end, revision, aggregates = emitted[:6]
+        order = lane.order
+        if order is not None and not self._on_counts[lane.names[number]]:
+            codec = codecs[order]
             start, end = codec.from_inside(start), codec.from_inside(end)
         if self._plain:
-            return (start, end, *aggregates)
-        return (*((name,) * self._named), start, end, *((revision,) * self._revises), *aggregates)
+            return (*key, start, end, *aggregates)
+        name = (lane.names[number],) * self._named
+        marks = (max(revision, 0),) * self._revises + (revision != EARLY,) * self._early
+        return (*key, *name, start, end, *marks, *aggregates)
 
     def table(
         self, frame: Frame, outcomes: Sequence[Outcome], times: Times, keys: Mapping[str, Array] | None = None
@@ -74,7 +78,9 @@ class Output:
         columns["window_start"] = self._bounds.column(outcomes, starts, times, frame)
         columns["window_end"] = self._bounds.column(outcomes, ends, times, frame)
         if self._revises:
-            columns["revision"] = _join([outcome.revision for outcome in outcomes])
+            columns["revision"] = _join([np.maximum(outcome.revision, 0) for outcome in outcomes])
+        if self._early:
+            columns["final"] = _join([outcome.revision != EARLY for outcome in outcomes])
         for name in self._query.aggregates:
             columns[name] = _join([outcome.aggregates[name] for outcome in outcomes])
         return columns
@@ -154,6 +160,8 @@ class _BoundColumns:
             return "i", None
         if frame[kind].dtype.kind == "M":
             return "M", frame.zone(kind)
+        if frame[kind].dtype.kind == "O":  # texts in ISO 8601
+            return "O", None
         return ("f" if self._are_floats(kind, frame) else "i"), None
 
     def _are_numbers(self, kind: str, frame: Frame) -> bool:

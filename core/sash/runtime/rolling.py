@@ -12,12 +12,14 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.aggregators.chunk_size import check_window
+from sash.frames.series import SeriesColumns
 from sash.kernels.fallback import PythonRolling, warn_in_python
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
 from sash.kernels.rolling.groups import by_group, grouped
 from sash.kernels.rolling.windows import CompiledRolling
+from sash.runtime.periods import centered, least_values
 from sash.windows.base import RollingShape
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
@@ -32,6 +34,9 @@ def rolling(
     mask: Any = None,
     algorithm: str = "auto",
     out: Any = None,
+    *,
+    center: bool = False,
+    min_periods: int | None = None,
 ) -> Any:
     """The results of ``aggregation`` over the windows W[range, slide] of an array.
 
@@ -40,6 +45,13 @@ def rolling(
     windows have no result. ``partial`` also emits the first windows, which are not yet full. ``out`` is an array for
     the result, or a tuple of them, as from an earlier call: new memory costs as much as computing a maximum.
 
+    Of a Series of pandas or polars, or a tuple of several, the result is a Series with the same name and index, null in
+    rows that complete no window; NaN is null where pandas has no other null.
+
+    With ``center`` or ``min_periods`` each row has a result, as in pandas: ``center`` has the row in the middle of its
+    window; a window with fewer values than ``min_periods``, nulls not counted, is null. By default as many as
+    ``range`` are needed, or 1 with ``partial``. The slide is 1 then.
+
     Costs 3 merges a slide, in compiled code that releases the GIL; O(range / slide) memory besides the result.
 
     >>> import numpy as np, sash
@@ -47,9 +59,27 @@ def rolling(
     array([4., 4., 5.])
     >>> sash.rolling(np.array([3, 1, 4, 1, 5]), sash.Sum(), range=4, slide=2, partial=True)
     array([4, 9])
+    >>> sash.rolling(np.array([3, 1, 4, 1, 5]), sash.Sum(), range=3, center=True, min_periods=2)
+    array([ 4,  8,  6, 10,  6])
     """
     columns = values if isinstance(values, tuple) else (values,)
-    return Rolling(aggregation, range, slide, partial, algorithm).push(*columns, mask=mask, out=out)
+    series = SeriesColumns.of(columns)
+    if center or min_periods is not None:
+        if slide != 1 or out is not None:
+            raise ValueError("center and min_periods have a result for each row: leave out slide and out")
+        least = least_values(range, partial, min_periods)
+        push = Rolling(aggregation, range, 1, True, algorithm).push
+        arrays = columns if series is None else series.arrays
+        results = centered(push, aggregation, arrays, mask, range, least, center)
+        if series is None:
+            return results
+        return series.aligned(results, np.arange(len(arrays[0])), aggregation)
+    window = Rolling(aggregation, range, slide, partial, algorithm)
+    if series is None:
+        return window.push(*columns, mask=mask, out=out)
+    if out is not None:
+        raise TypeError("out= is for arrays; the results of a Series are a new Series")
+    return series.aligned(window.push(*series.arrays, mask=mask), window.ends, aggregation)
 
 
 def rolling_by(
@@ -107,6 +137,8 @@ class Rolling:
         check_window(range, slide)
         if algorithm not in ("auto", "sba", "pba"):
             raise ValueError(f"algorithm must be 'auto', 'sba' or 'pba'; got {algorithm!r}")
+        if aggregation.where is not None:
+            raise TypeError(f"{aggregation!r}: where= names a column of a query; mask arrays instead (mask=~condition)")
         self.aggregation = aggregation
         self.algorithm = algorithm
         self._shape = RollingShape(range, slide, bool(partial))
@@ -131,6 +163,11 @@ class Rolling:
         except BaseException:
             self._runner, self._count, self._broken = runner, count, result is not None and runner is not None
             raise
+
+    @property
+    def ends(self) -> Any:
+        """The rows that have completed windows, counted from the first batch on. O(windows)."""
+        return self._shape.ends(np.arange(self._shape.completed(self._count))) - 1
 
     def _choose(self, batch: InputColumns) -> Any:
         shape = (self.aggregation, *self._shape)

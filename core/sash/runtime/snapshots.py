@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
+
+import numpy as np
 
 from sash import state
 from sash.engine.planner import plan
@@ -15,6 +17,7 @@ from sash.runtime.times import Times
 from sash.state import Changes, Contents
 from sash.state.blocks import BlockId
 from sash.state.snapshot_format import StateError, state_errors
+from sash.values.arrays import Array
 from sash.windows import Window
 
 __all__ = ["Snapshots"]
@@ -51,25 +54,56 @@ class Snapshots(Stream):
         >>> sash.Operator.restore_parts(op.query, header, blocks).process_batch({"k": ["a"], "x": [5]})["n"]
         [2004]
         """
-        changes, serials, blocks = state.write_parts(self.query, self._contents(), trusted)
-        before = self._serials, self._blocks
+        changes, kept = state.write_parts(self.query, self._contents(), trusted)
+        before = self._serials, self._blocks, self._digests
         try:
-            self._serials, self._blocks = serials, blocks
+            self._serials, self._blocks, self._digests = kept
             return changes
         except BaseException:  # what the caller does not get is not saved
-            self._serials, self._blocks = before
+            self._serials, self._blocks, self._digests = before
             raise
+
+    def split(
+        self, group_of: Callable[[dict[str, Array]], Array], *, trusted: bool = False
+    ) -> Iterator[tuple[int, bytes]]:
+        """A snapshot of the keys of each group, with the group; nothing changes. O(groups · state).
+
+        ``group_of`` gets the key's columns, and returns the number of each key's group. Whoever restores all of them
+        has the operators of as many streams, each of some of the keys.
+
+        >>> import sash
+        >>> op = sash.Operator(sash.Query(key="k", windows=sash.sliding(2), aggregates={"n": sash.Sum("x")}))
+        >>> _ = op.process_batch({"k": [1, 2, 3], "x": [5, 6, 7]})
+        >>> parts = dict(op.split(lambda columns: columns["k"] % 2))
+        >>> sash.Operator.restore(op.query, parts[1]).process_batch({"k": [3, 1], "x": [1, 1]})
+        {'k': [1, 3], 'window_start': [0, 0], 'window_end': [2, 2], 'n': [6, 8]}
+        """
+        if not self.keys:
+            return
+        columns, _ = self._keys.columns(np.arange(self.keys))
+        groups = np.asarray(group_of(columns), np.int64)
+        for group in np.unique(groups).tolist():
+            yield group, self._snapshot_of(groups == group, trusted)
+
+    def _snapshot_of(self, which: Array, trusted: bool) -> bytes:
+        mark = self._mark()
+        try:
+            self._driver.keep(which)
+            self._keys, self._serials = self._keys.keep(which), self._serials[which[: len(self._serials)]]
+            return self.snapshot(trusted=trusted)
+        finally:
+            self._undo(mark)
 
     def _contents(self) -> Contents:
         extra = {
             "codecs": self._driver.times.texts(),
             "rows": self._driver.rows,
             "closed": self._closed,
-            "gone": dict(self._gone),
+            "gone": dict(self._forgotten),
             "keys": list(self._key_columns),
         }
         lanes = {lane.lane.order or "": lane.running.save() for lane in self._driver.lanes}
-        return Contents(extra, self._keys.parts(), lanes, self._serials, self._blocks)
+        return Contents(extra, self._keys.parts(), lanes, self._serials, self._blocks, self._digests)
 
     @classmethod
     def restore(cls, query: Query, blob: bytes, *, trusted: bool = False, **options: Any) -> Self:
@@ -113,10 +147,10 @@ class Snapshots(Stream):
                 f"the saved state is of another query: its key is {extra['keys']}, that of the query is {names}"
             )
         self._driver.times = Times.from_texts(self.query, extra["codecs"])
-        self._driver.rows, self._gone = extra["rows"], Counter(extra["gone"])
+        self._driver.rows, self._forgotten = extra["rows"], Counter(extra["gone"])
         self._closed = extra.get("closed", False)
         self._keys = KeyTable.read(names, contents.keys)
-        self._serials, self._blocks = contents.serials, contents.blocks
+        self._serials, self._blocks, self._digests = contents.serials, contents.blocks, contents.digests
         for lane in self._driver.lanes:
             saved = contents.lanes.get(lane.lane.order or "")
             if saved is not None:
@@ -149,5 +183,9 @@ class Snapshots(Stream):
         query = self.query.using(windows=windows)
         plan(query, self._own)  # refuses what cannot run before anything changes
         other = type(self).restore(query, self.snapshot(trusted=True), own_watermark=self._own, trusted=True)
-        other._driver.dropped = self._driver.dropped
+        other._go_on_from(self)
         self.__dict__ = vars(other)  # in one step, so that an interrupt comes before or after it
+
+    def _go_on_from(self, other: Self) -> None:
+        """Take over what is not saved."""
+        self._driver.dropped, self._deletes = other._driver.dropped, other._deletes

@@ -28,13 +28,26 @@ from sash.runtime.driver import Driver
 from sash.runtime.times import Times
 from sash.values import Array
 
-__all__ = ["KeyNumbers", "SortedBatches", "SortedKeys", "coalesce_batches"]
-
+__all__ = ["KeyNumbers", "PieceSize", "SortedBatches", "SortedKeys", "coalesce_batches"]
 
 MOST_RESULTS = 1 << 20
 """The results that one call may have: where a row is in thousands of windows, calls take fewer rows."""
 FIRST_ROWS = 1 << 14
 """The rows of the first call, before anything is known of their results."""
+
+
+class PieceSize:
+    """How many rows a call takes, so that it has no more results than it may: ``rows`` follows what calls had."""
+
+    def __init__(self) -> None:
+        self.rows = FIRST_ROWS
+
+    def adapt(self, results: int, rows: int) -> None:
+        """Choose the rows of the next call by what the last one had."""
+        if results > MOST_RESULTS:
+            self.rows = max(1, rows // 2)
+        elif 4 * results < MOST_RESULTS and rows >= self.rows:
+            self.rows *= 2
 
 
 class SortedBatches:
@@ -98,14 +111,14 @@ class SortedKeys:
     """
 
     def __init__(self, query: Query) -> None:
-        self.query = query.using(watermark_delay=None, allowed_lateness=None)
+        self.query = query.using(watermark_delay=None, allowed_lateness=None, early=None)
         if len(self.query.lanes) != 1:
             raise ValueError(f"rows can be sorted by one order only; the windows have {len(self.query.lanes)}")
         self._plan = plan(self.query)
         self._times = Times(self.query)
         self._open: Driver | None = None
         self._rows = 0
-        self._step = FIRST_ROWS
+        self._size = PieceSize()
 
     def process(self, frame: Frame, codes: Array, starts: Sequence[int]) -> Iterator[Outcome]:
         """Take a batch. Groups begin at the rows ``starts``; rows before the first are of the group that is open."""
@@ -130,7 +143,7 @@ class SortedKeys:
         """The groups that begin and end in the batch: several a driver, unless they have too many results."""
         first, last = 0, len(starts) - 1
         while first < last:
-            upto = int(np.searchsorted(starts, starts[first] + self._step, "right")) - 1
+            upto = int(np.searchsorted(starts, starts[first] + self._size.rows, "right")) - 1
             upto = min(last, max(first + 1, upto))
             begin, end = int(starts[first]), int(starts[upto])
             least = int(codes[begin])  # keys are numbered as they appear
@@ -141,7 +154,7 @@ class SortedKeys:
             for outcome in _renumber(driver.close(), least):
                 results += len(outcome)
                 yield outcome
-            self._adapt(results, end - begin)  # of short keys, most results come when they are closed
+            self._size.adapt(results, end - begin)  # of short keys, most results come when they are closed
             first = upto
 
     def _feed(
@@ -150,22 +163,15 @@ class SortedKeys:
         """Lead rows through a driver, which numbers keys from ``least`` on, a step at a time."""
         at = start
         while at < stop:
-            upto = min(stop, at + self._step)
+            upto = min(stop, at + self._size.rows)
             codes_of_step = codes[at:upto] - least if least else codes[at:upto]
             driver.rows = self._rows + at
             outcomes = driver.process(frame.part(at, upto), codes_of_step, int(codes_of_step.max()) + 1)
             (outcome,) = _renumber(outcomes, least)
             self._times = driver.times
-            self._adapt(len(outcome), upto - at)
+            self._size.adapt(len(outcome), upto - at)
             at = upto
             yield outcome
-
-    def _adapt(self, results: int, rows: int) -> None:
-        """Choose how many rows the next call takes, so that it has no more results than it may."""
-        if results > MOST_RESULTS:
-            self._step = max(1, rows // 2)
-        elif 4 * results < MOST_RESULTS and rows >= self._step:
-            self._step *= 2
 
     def _driver(self) -> Driver:
         driver = Driver(self._plan, "key")

@@ -15,7 +15,7 @@ import numpy as np
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.runtime.window_bounds import bound_steps, check_fit
+from sash.runtime.window_bounds import bound_steps, check_fit, check_zone
 from sash.values import Array
 from sash.values.time_codec import TimeCodec
 from sash.values.timestamps import unit_of
@@ -37,9 +37,10 @@ class Times:
     (False, True, True)
     """
 
-    __slots__ = ("_steps", "codecs")
+    __slots__ = ("_query", "_steps", "codecs")
 
     def __init__(self, query: Query) -> None:
+        self._query = query
         self._steps = {lane.order: [int(step) for step in bound_steps(query, lane)] for lane in query.lanes}
         self.codecs: Mapping[str, TimeCodec] = {}
         """The codecs that are known so far, by order column."""
@@ -117,6 +118,13 @@ class Times:
         """A time as users write it. The codec of the lane must be known. O(1)."""
         return time if lane.order is None else self.codecs[lane.order].from_inside(time)
 
+    def outside_timer(self, lane: Lane, time: Any) -> Any:
+        """The first time at or after ``time`` as users write it; trailing windows wait for one behind a row. O(1)."""
+        if lane.order is None:
+            return time
+        codec = self.codecs[lane.order]
+        return codec.from_inside(codec.round_up(time))
+
     def outside_array(self, lane: Lane, times: Array, frame: Frame) -> Array:
         """Times as users write them. Before any row, an array of the type that the columns of ``frame`` imply. O(n).
 
@@ -143,5 +151,8 @@ class Times:
     def adopt(self, lane: Lane, order: str, codec: TimeCodec) -> Times:
         """The times with the codec of one more column; refuses windows that do not fit it. O(windows)."""
         steps = self._steps[order]
-        check_fit(lane, steps, codec.order_kind, f"column {order!r} holds {codec.words}", ValueError)
+        column = f"column {order!r} holds {codec.words}"
+        check_fit(lane, steps, codec.order_kind, column, ValueError)
+        if codec.zone is None and not codec.is_number:
+            check_zone(self._query, lane, column)
         return self.using({**self.codecs, order: codec.for_steps(steps)})

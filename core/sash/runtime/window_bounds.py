@@ -22,6 +22,7 @@ __all__ = [
     "bound_steps",
     "check_fit",
     "check_order",
+    "check_zone",
     "has_fractions",
     "lane_fields",
 ]
@@ -52,11 +53,11 @@ def has_fractions(query: Query, lane: Lane) -> bool:
     return any(isinstance(step, float) and not step.is_integer() for step in bound_steps(query, lane))
 
 
-def check_order(query: Query, lane: Lane, kind: OrderKind | None, typed: str, tick: int) -> None:
+def check_order(query: Query, lane: Lane, kind: OrderKind | None, typed: str, tick: int, zoned: bool = False) -> None:
     """Refuse a column that cannot order a lane's windows, or that their durations do not fit. O(windows).
 
-    ``kind`` is the column's, None if it orders nothing, ``typed`` the name of its type, and ``tick`` the distance of
-    the times that it can hold, in nanoseconds.
+    ``kind`` is the column's, None if it orders nothing, ``typed`` the name of its type, ``tick`` the distance of the
+    times that it can hold, in nanoseconds, and ``zoned`` whether they have a time zone.
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("10s", "1s"), aggregates={"n": sash.Count()}, time="ts")
@@ -71,12 +72,32 @@ def check_order(query: Query, lane: Lane, kind: OrderKind | None, typed: str, ti
             f"{column}, which has a unit of its own: leave out time_unit={lane.time_unit!r}, which is for plain numbers"
         )
     check_fit(lane, steps, kind, column)
+    if times and not zoned:
+        check_zone(query, lane, column)
     for step in steps if times else ():
         if step % tick:
             unit = next(name for unit, name in UNIT_NAMES.items() if STEPS[unit] == tick)
             raise ValueError(
                 f"{column}: a window of {step} ns has ends that it cannot tell; make it one of whole {unit}"
             )
+
+
+def check_zone(query: Query, lane: Lane, column: str) -> None:
+    """Refuse windows of a time zone's days over times without a zone; ``column`` begins the message. O(windows).
+
+    >>> import sash
+    >>> windows = sash.tumbling("1d", zone="Europe/Berlin")
+    >>> query = sash.Query(windows=windows, aggregates={"n": sash.Count()}, time="ts")
+    >>> check_zone(query, query.lanes[0], "column 'ts' holds dates")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ValueError: column 'ts' holds dates with no time zone, so it has no days of zone='Europe/Berlin': give its times ...
+    """
+    zones = (getattr(query.named[name], "zone", None) for name in lane.names)
+    if (zone := next(filter(None, zones), None)) is not None:
+        raise ValueError(
+            f"{column} with no time zone, so it has no days of zone={zone!r}: give its times a zone (that of UTC, if "
+            "they are in UTC), or leave out zone= for days of their own clock"
+        )
 
 
 def check_fit(

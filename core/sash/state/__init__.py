@@ -7,14 +7,14 @@ docs/state.md describes the format byte by byte. States of version 1 are read to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sash.query import Query
 from sash.state import v1
-from sash.state.blocks import BlockId, Contents, Ledger, read_blocks, take_blocks
+from sash.state.blocks import BlockId, Contents, Ledger, check_blocks, digest, read_blocks, take_blocks, total
 from sash.state.fingerprint import Fingerprint, compatible, fingerprint
 from sash.state.lane_state import KeyColumns, LaneState, SliceColumns, WindowColumns
 from sash.state.snapshot_format import (
@@ -37,7 +37,7 @@ from sash.state.snapshot_format import (
 from sash.state.values import dumps, loads
 from sash.values.arrays import Array
 
-__all__ = ["Changes", "Contents", "check", "read", "read_parts", "write", "write_parts"]
+__all__ = ["Changes", "Contents", "Kept", "check", "read", "read_parts", "write", "write_parts"]
 
 
 class Changes(NamedTuple):
@@ -46,6 +46,14 @@ class Changes(NamedTuple):
     header: bytes
     written: dict[BlockId, bytes]
     deleted: list[BlockId]
+
+
+class Kept(NamedTuple):
+    """What an operator keeps of the parts that were written, for the next time: fields of :class:`Contents`."""
+
+    serials: Array
+    blocks: dict[str, Ledger]
+    digests: dict[BlockId, int]
 
 
 def write(query: Query, contents: Contents, trusted: bool = False) -> bytes:
@@ -57,10 +65,11 @@ def write(query: Query, contents: Contents, trusted: bool = False) -> bytes:
     return _seal(WHOLE, query, contents, lanes, trusted)
 
 
-def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tuple[Changes, Array, dict[str, Ledger]]:
-    """What to write and delete since ``contents.blocks`` were written; the serial numbers and the blocks from now on.
+def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tuple[Changes, Kept]:
+    """What to write and delete since ``contents.blocks`` were written, and what to keep for the next time.
 
-    A key that has no serial number yet gets one. What is written is O(new slices + keys), not O(state).
+    A key that has no serial number yet gets one. What is written is O(new slices + keys), not O(state); the header has
+    the total of the digests of all blocks, so that it goes with no others.
     """
     known, serials = contents.blocks, _extend_serials(contents)
     ledgers, lanes = {}, []
@@ -72,10 +81,17 @@ def write_parts(query: Query, contents: Contents, trusted: bool = False) -> tupl
         lanes.append((order, *_lane_parts(lane, rest), ledger.parts()))
         written |= {name: seal(BLOCK_OF_SLICES, [dumps(body, trusted)]) for name, body in new.items()}
     for order, ledger in known.items():
-        gone = ledger.without(ledgers.get(order, Ledger.none()))
-        deleted += [(order, serial, block) for _, serial, block in gone]
+        removed = ledger.without(ledgers.get(order, Ledger.none()))
+        deleted += [(order, serial, block) for _, serial, block in removed]
+    digests = contents.digests
+    if written or deleted:
+        removed_ids = set(deleted)
+        digests = {name: known for name, known in digests.items() if name not in removed_ids}
+        digests |= {name: digest(block) for name, block in written.items()}
+    totals = {order: total(digests, order) for order in ledgers}
+    contents = replace(contents, extra=contents.extra | {"blocks": totals})
     header = _seal(HEADER, query, contents, [serials, *lanes], trusted)
-    return Changes(header, written, deleted), serials, ledgers
+    return Changes(header, written, deleted), Kept(serials, ledgers, digests)
 
 
 def _extend_serials(contents: Contents) -> Array:
@@ -136,10 +152,13 @@ def _read(
         else:
             contents = _contents(kind, sections, trusted)
         contents.lanes = {order: lane for order, lane in contents.lanes.items() if order in names.lanes}
+        totals = contents.extra.pop("blocks", {})
         for order, lane in contents.lanes.items():
             lane.check()
             if order in contents.blocks:
-                lane.slices = read_blocks(lane, order, contents.blocks[order], blocks, aggregates, trusted)
+                ledger = contents.blocks[order]
+                lane.slices = read_blocks(lane, order, ledger, blocks, aggregates, trusted)
+                contents.digests |= check_blocks(order, ledger, blocks, totals.get(order))
                 lane.check()
             lane.fit([name for name, (ordered_by, _) in names.windows.items() if ordered_by == order], query.values)
         return contents

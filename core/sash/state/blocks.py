@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +33,7 @@ from sash.state.time_columns import convert_units
 from sash.state.values import loads
 from sash.values.arrays import Array
 
-__all__ = ["BlockId", "Contents", "Ledger", "read_blocks", "take_blocks"]
+__all__ = ["BlockId", "Contents", "Ledger", "check_blocks", "digest", "read_blocks", "take_blocks", "total"]
 
 BlockId = tuple[str, int, int]
 """The column that orders the lane, or ""; the serial number of the key; the number of the block."""
@@ -66,7 +68,7 @@ class Ledger(NamedTuple):
         stop[~there] = start[~there]
         for at in np.flatnonzero((start > self.starts) | (stop < self.stops)).tolist():
             serial = int(self.serials[at])
-            for block in (*range(self.starts[at], start[at]), *range(stop[at], self.stops[at])):
+            for block in chain(range(self.starts[at], start[at]), range(stop[at], self.stops[at])):
                 yield at, serial, block
 
     def parts(self) -> Any:
@@ -88,7 +90,7 @@ class Contents:
 
     ``keys`` is what is written of a :class:`~sash.frames.key_table.KeyTable`; ``extra`` is what else the operator
     knows. ``serials`` are numbers of the keys that stay when others are forgotten, rising; ``blocks`` are those that
-    are written already, by lane.
+    are written already, by lane, and ``digests`` those of their bytes.
     """
 
     extra: dict[str, Any]
@@ -96,6 +98,7 @@ class Contents:
     lanes: dict[str, LaneState]
     serials: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     blocks: dict[str, Ledger] = field(default_factory=dict)
+    digests: dict[BlockId, int] = field(default_factory=dict)
 
 
 def take_blocks(
@@ -118,6 +121,31 @@ def _block_parts(slices: SliceColumns, begin: int, numbered: int, name: BlockId)
     number = max(name[2] * BLOCK, numbered)
     slices_of_block = slices.take(slice(begin + number - numbered, begin + (name[2] + 1) * BLOCK - numbered))
     return (*name[:2], number, slice_parts(slices_of_block, np.array([len(slices_of_block)])))
+
+
+def digest(block: bytes) -> int:
+    """The identity of a block: other streams have blocks with the same ids. O(bytes)."""
+    return int.from_bytes(blake2b(block, digest_size=8).digest(), "little")
+
+
+def total(digests: Mapping[BlockId, int], order: str) -> int:
+    """The digests of all blocks of a lane as one number, which its header has. O(blocks)."""
+    return sum(of_block for name, of_block in digests.items() if name[0] == order) % 2**64
+
+
+def check_blocks(order: str, ledger: Ledger, blocks: Mapping[BlockId, bytes], known: int | None) -> dict[BlockId, int]:
+    """The digests of a lane's blocks; refuses blocks other than those of the header, whose :func:`total` is ``known``.
+
+    None: it is of an older version, which did not write the total. O(bytes).
+    """
+    names = [(order, serial, block) for _, serial, block in ledger.without(Ledger.none())]
+    digests = {name: digest(blocks[name]) for name in names}
+    if known is not None and total(digests, order) != known:
+        raise StateError(
+            "the saved state is damaged: its blocks are not those of its header, but of another stream, or of another "
+            "time, or changed"
+        )
+    return digests
 
 
 def read_blocks(

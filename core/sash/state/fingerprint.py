@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
+from fractions import Fraction
 from functools import partial
 from hashlib import blake2b
 from typing import Any
@@ -46,7 +47,23 @@ class Fingerprint:
         kinds = (dict, dict, dict, tuple, dict)
         if not isinstance(content, tuple) or tuple(map(type, content)) not in (kinds, kinds[:4]):
             raise ValueError("these bytes are not the fingerprint of a query")
-        return Fingerprint(*content)
+        read = Fingerprint(*content)
+        read._check()
+        return read
+
+    def _check(self) -> None:
+        """Refuse parts of other types, with a ValueError."""
+        names = [*self.aggregates, *self.lanes, *self.values, *self.time_units, *self.time_units.values()]
+        windows = self.windows.values()
+        fits = (
+            all(isinstance(name, str) for name in names)
+            and all(isinstance(digest, bytes) for digest in self.aggregates.values())
+            and all(name is None or isinstance(name, str) for name in self.windows)
+            and all(isinstance(window, tuple) and tuple(map(type, window)) == (str, bytes) for window in windows)
+            and all(type(lateness) in (int, float, Fraction) for lateness in self.lanes.values())
+        )
+        if not fits:
+            raise ValueError("these bytes are not the fingerprint of a query")
 
 
 def fingerprint(query: Query) -> bytes:
@@ -60,11 +77,16 @@ def fingerprint(query: Query) -> bytes:
     orders = {name: lane.order or "" for lane in query.lanes for name in lane.names}
     return Fingerprint(
         {name: _hash(aggregation) for name, aggregation in query.aggregates.items()},
-        {name: (orders[name], _hash(window)) for name, window in query.named.items()},
+        {name: (orders[name], _hash(_with_early(window, query))) for name, window in query.named.items()},
         {lane.order or "": lane.lateness for lane in query.lanes},
         query.values,
         {lane.order or "": lane.time_unit for lane in query.lanes if lane.time_unit is not None},
     ).to_bytes()
+
+
+def _with_early(window: Any, query: Query) -> Any:
+    """A window and its early results, for which slices are cut too."""
+    return window if not query.early or not window.emits_early else (window, query.early)
 
 
 def compatible(old: bytes, new: bytes) -> str | None:

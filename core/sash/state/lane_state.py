@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.state.time_columns import TIME_BOUNDS, join_times
+from sash.state.time_columns import TIME_BOUNDS, convert_units, join_times
 from sash.values.arrays import Array, concatenate, objects
 from sash.values.columns import PartialColumn
 
@@ -35,6 +35,7 @@ Tuple = tuple[Any, tuple[Any, ...]]
 """A tuple that is kept: its time, and its values in the order of ``Query.values``."""
 
 _NONE = np.zeros(0, np.int64)
+_INTEGER = np.dtype(np.int64)
 
 
 def next_block(numbered: Any, held: Any) -> Any:
@@ -195,6 +196,24 @@ class SliceColumns:
         return SliceColumns(codes[order], first, last, count, columns, tables[-1].dtypes, _join_kept(tables, order))
 
 
+def _of_equal_types(tables: Sequence[SliceColumns], aggregates: Sequence[Any]) -> list[SliceColumns]:
+    """The same slices with partials as rows have them wherever tables have read columns of different types."""
+    kinds = list(zip(*(table.dtypes for table in tables), strict=True))
+    mixed = [len(set(of_aggregate)) > 1 for of_aggregate in kinds]
+    if not any(mixed):
+        return list(tables)
+
+    def convert(table: SliceColumns) -> SliceColumns:
+        partials, dtypes = list(table.partials), list(table.dtypes)
+        for place in np.flatnonzero(mixed).tolist():
+            types = dtypes[place]
+            partials[place] = convert_units(aggregates[place], partials[place], types, types and ["O"] * len(types))
+            dtypes[place] = None
+        return replace(table, partials=tuple(partials), dtypes=tuple(dtypes))
+
+    return list(map(convert, tables))
+
+
 def _join_kept(tables: Sequence[SliceColumns], order: Array) -> TupleColumns:
     """The tuples that slices of several tables keep, once these are in ``order``."""
     begins = np.cumsum([0, *map(len, tables)])
@@ -247,6 +266,28 @@ class LaneState:
         self.windows = {name: self.windows.get(name, new) for name in windows}
         self.pending = self.pending.select(values)
         self.slices = replace(self.slices, kept=self.slices.kept.select(values))
+
+    @staticmethod
+    def unite(parts: Sequence[LaneState], codes: Sequence[Array], size: int, aggregates: Sequence[Any]) -> LaneState:
+        """The state of ``size`` keys whose rows went to several lanes, none of which has got a watermark.
+
+        Key i of part p has the number codes[p][i] here. A key's slices are in the order of the parts: they may overlap,
+        and have to be merged where no edge parts them. O(slices and keys).
+        """
+        if any(len(part.pending) or part.advanced is not None for part in parts):
+            raise ValueError("a part has got a watermark: its slices are not those of all of its rows")
+        tables = _of_equal_types([part.slices for part in parts], aggregates)
+        slices = [replace(table, codes=of[table.codes]) for table, of in zip(tables, codes, strict=True)]
+        none, newest = np.full(size, TIME_BOUNDS[_INTEGER][0]), join_times([part.keys.newest for part in parts])
+        latest = np.full(size, TIME_BOUNDS[newest.dtype][0])
+        np.maximum.at(latest, np.concatenate(codes), newest)
+        accepted, zeros = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        np.add.at(accepted, np.concatenate(codes), np.concatenate([part.keys.accepted for part in parts]))
+        keys = KeyColumns(none, latest, none, accepted, zeros, zeros, zeros)
+        windows = {name: WindowColumns() for name in parts[0].windows}
+        pending = parts[0].pending
+        merges = sum(part.merges for part in parts)
+        return LaneState(keys, windows, SliceColumns.concatenate(slices), pending, zeros, merges=merges)
 
     def check(self) -> None:
         """Refuse columns of different lengths, with a ValueError."""

@@ -56,6 +56,13 @@ class StateError(ValueError):
     """Bytes that are not a state of this query: damaged, cut off, of something else, or of a newer version."""
 
 
+_DAMAGE = (
+    *(ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError),
+    np.ma.MAError,
+)
+"""What reading values raises that nobody wrote."""
+
+
 @contextmanager
 def state_errors() -> Iterator[None]:
     """Raise whatever damaged values lead to as a :class:`StateError`."""
@@ -63,7 +70,7 @@ def state_errors() -> Iterator[None]:
         yield
     except StateError:
         raise
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except _DAMAGE as error:
         raise StateError(f"the saved state cannot be read: {error}") from error
 
 
@@ -149,12 +156,14 @@ def pack(array: Array) -> Any:
 
 def unpack(written: Any) -> Array:
     """The reverse of :func:`pack`. O(n)."""
-    if isinstance(written, tuple):
-        least, above = written
-        return np.asarray(above.astype(np.int64) + least)
-    if not isinstance(written, np.ndarray):
+    least, numbers = written if isinstance(written, tuple) else (None, written)
+    if not isinstance(numbers, np.ndarray) or numbers.ndim != 1:  # repeating rows of a wide one would take much memory
         raise StateError("the saved state is damaged: a column is of another kind")
-    return written
+    if least is None:
+        return numbers
+    if numbers.dtype.kind not in "iu" or type(least) is not int:
+        raise StateError("the saved state is damaged: a column is of another kind")
+    return np.asarray(numbers.astype(np.int64) + least)
 
 
 def constant_or_packed(array: Array) -> Any:
@@ -189,11 +198,11 @@ def _steps(times: Array, begins: Array) -> tuple[Any, ...]:
 
 
 def _read_steps(written: tuple[Any, ...], sizes: Array) -> Array:
-    steps = written[-1]
+    steps = unpack(written[-1])
     if (len(sizes) and not 0 <= sizes.min() <= sizes.max() <= len(steps)) or int(sizes.sum()) != len(steps):
         raise StateError("the saved state is damaged: columns of its slices are of different lengths")
     if len(written) == 1:
-        return unpack(steps)
+        return steps
     total, filled = np.cumsum(steps, dtype=np.int64), sizes[sizes > 0]
     return np.asarray(total + np.repeat(unpack(written[0]) - total[np.cumsum(filled) - filled], filled))
 

@@ -103,8 +103,8 @@ def convert_units(
     """
     pairs = [(np.dtype(before), np.dtype(after)) for before, after in zip(old or (), new or (), strict=False)]
     changed = any(before.kind in "mM" and before != after for before, after in pairs)
-    if not changed or aggregation.result_column is None:  # then partials hold no values of columns
-        return column
+    if not changed or aggregation.result_column is None or not aggregation.takes_ticks:
+        return column  # its partials hold no numbers of timestamps
 
     def convert(value: Any, place: int) -> Any:
         before, after = pairs[place]

@@ -26,6 +26,8 @@ MOMENT = struct.Struct("<HBBBBBIB")
 DTYPES = "biufcmMSU"
 _FEW = 8  # numbers in a list, from which on they are written as an array
 _DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+_MOST_BITS = 1 << 17
+"""Of the numbers of a fraction."""
 Put = Callable[[bytes], Any]
 
 
@@ -81,6 +83,7 @@ def _write_int(value: int, put: Put, trusted: bool) -> None:
 
 
 def _write_fraction(value: Fraction, put: Put, trusted: bool) -> None:
+    _check_fraction(value.numerator, value.denominator)
     put(b"r")
     _write_int(value.numerator, put, trusted)
     _write_int(value.denominator, put, trusted)
@@ -225,6 +228,20 @@ class _Reader:
         return dtype
 
 
+def _check_fraction(numerator: Any, denominator: Any) -> None:
+    """Refuse what would take long to read: reducing a fraction takes time that grows with the square of its digits."""
+    if type(numerator) is not int or type(denominator) is not int:  # Fraction reads texts, too: "1e30000000" is one
+        raise NotTagged("a fraction in it is not of whole numbers")
+    if max(numerator.bit_length(), denominator.bit_length()) > _MOST_BITS:
+        raise NotTagged(f"a fraction of more than {_MOST_BITS:,} bits cannot be saved")
+
+
+def _read_fraction(reader: _Reader) -> Fraction:
+    numerator, denominator = reader.value(), reader.value()
+    _check_fraction(numerator, denominator)
+    return Fraction(numerator, denominator)
+
+
 def _read_list(reader: _Reader) -> list[Any]:
     return [reader.value() for _ in range(reader.size())]
 
@@ -306,7 +323,7 @@ _READERS: dict[bytes, Callable[[_Reader], Any]] = {
     b"P": _read_timestamp,
     b"t": lambda reader: timedelta(*reader.unpack(SPAN)),
     b"x": lambda reader: Decimal(reader.sized().decode()),
-    b"r": lambda reader: Fraction(reader.value(), reader.value()),
+    b"r": _read_fraction,
     b"n": _read_scalar,
     b"a": _read_array,
     b"o": _read_objects,

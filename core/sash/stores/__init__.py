@@ -11,7 +11,7 @@
 describes how they store a window and what it survives.
 """
 
-from sash.stores.base import MemoryStore, Store, StoreAway, StoreError
+from sash.stores.base import MemoryStore, Store, StoreAway, StoreDenied, StoreError
 from sash.stores.on_lmdb import LMDBStore
 from sash.stores.on_redis import RedisStore
 from sash.stores.on_rocksdb import RocksDBStore
@@ -24,6 +24,7 @@ __all__ = [
     "RocksDBStore",
     "Store",
     "StoreAway",
+    "StoreDenied",
     "StoreError",
     "StoredAMTA",
     "StoredLogMTA",

@@ -13,6 +13,7 @@ __all__ = [
     "MemoryStore",
     "Store",
     "StoreAway",
+    "StoreDenied",
     "StoreError",
     "apply",
     "import_library",
@@ -32,6 +33,10 @@ class StoreError(Exception):
 
 class StoreAway(StoreError, ConnectionError):
     """A store does not answer. Flushed data is safe, and calls work again when the store is back."""
+
+
+class StoreDenied(StoreError):
+    """A store does not let us in: a wrong password, or a certificate that cannot be trusted."""
 
 
 class Store(Protocol):

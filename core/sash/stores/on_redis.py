@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from ssl import SSLError
 from typing import Any
+from urllib.parse import urlsplit
 
-from sash.stores.base import HEADER, Batch, StoreAway, StoreError, import_library, is_committed
+from sash.stores.base import HEADER, Batch, StoreAway, StoreDenied, StoreError, import_library, is_committed
 
 __all__ = ["RedisStore"]
 
@@ -16,7 +18,9 @@ _ATTEMPTS = 3
 class RedisStore:
     """A hash of a Redis server, under ``key``. No call takes much longer than ``timeout`` seconds.
 
-    Calls raise :class:`~sash.stores.StoreAway` while the server does not answer. After ``sync``, and so after
+    Calls raise :class:`~sash.stores.StoreAway` while the server does not answer, and
+    :class:`~sash.stores.StoreDenied` if it refuses the password of the URL or has a certificate that cannot be trusted.
+    No error shows the password. After ``sync``, and so after
     ``flush``, nothing is lost when the server stops. For that the server must write a log before it answers:
     ``appendonly yes`` with ``appendfsync always``, or any ``appendfsync`` from Redis 7.2 on. ``durable=False`` drops
     this guarantee and its check.
@@ -32,7 +36,7 @@ class RedisStore:
     ) -> None:
         redis = import_library("redis")
         backoff = redis.backoff.ExponentialBackoff(cap=timeout / 8, base=timeout / 64)
-        self.name = f"the Redis store {key!r} at {url.rpartition('@')[2]}"
+        self.name = f"the Redis store {key!r} at {_address(url)}"
         self._key, self._durable = key, durable
         self._redis = redis
         self._wait = int(timeout * 1000)
@@ -52,7 +56,13 @@ class RedisStore:
         errors = self._redis.exceptions
         try:
             yield
+        except errors.AuthenticationError as error:  # which is a connection error, too
+            raise StoreDenied(f"{self.name} refuses the user name or the password of the URL: {error}") from error
+        except (errors.AuthorizationError, errors.NoPermissionError) as error:
+            raise StoreDenied(f"{self.name} does not allow it: {error}") from error
         except (errors.ConnectionError, errors.TimeoutError) as error:
+            if isinstance(error.__context__, SSLError):
+                raise StoreDenied(f"{self.name} cannot be trusted: {error}") from error
             raise StoreAway(f"{self.name} does not answer: {error}. What was flushed is safe") from error
         except errors.RedisError as error:
             raise StoreError(f"{self.name} cannot be used: {error}") from error
@@ -112,3 +122,20 @@ class RedisStore:
 
     def close(self) -> None:
         self._client.close()
+
+
+def _address(url: str) -> str:
+    """Where a server is, without the user name, the password and the options of its URL.
+
+    >>> _address("rediss://user:secret@db:6380/1?password=secret")
+    'rediss://db:6380/1'
+    """
+    try:
+        parts = urlsplit(url)
+        port = "" if parts.port is None else f":{parts.port}"
+    except ValueError:  # whose text may quote a part of the password
+        raise StoreError(
+            "the URL of the Redis store cannot be read: expected redis://[user:password@]host[:port][/database], with "
+            "characters such as / # @ of the password percent-encoded"
+        ) from None
+    return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"

@@ -72,5 +72,5 @@ class RocksDBStore:
             self._db.flush_wal(True)
 
     def close(self) -> None:
-        with suppress(self._closed):
+        with self._naming(), suppress(self._closed):
             self._db.close()

@@ -21,7 +21,7 @@ class _Wrapped(Aggregation):
 
     def __init__(self, inner: Aggregation) -> None:
         self.inner = inner
-        for trait in ("columns", "kind", "commutative", "selective", "empty", "_invert"):
+        for trait in ("columns", "inputs", "kind", "commutative", "selective", "empty", "_invert"):
             setattr(self, trait, getattr(inner, trait))
 
     @property

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
 from sash.aggregations.base import Aggregation
+from sash.testing.calendars import number_near, starts_at
 from sash.windows import (
+    CalendarWindow,
     ContextAware,
     ContextFree,
     CountWindow,
@@ -24,6 +26,7 @@ from sash.windows import (
     Last,
     Session,
     TimeWindow,
+    TrailingWindow,
     While,
     Window,
 )
@@ -34,6 +37,7 @@ __all__ = [
     "Tuple",
     "complete_windows",
     "count_windows",
+    "early_windows",
     "naive",
     "replaces",
 ]
@@ -77,8 +81,21 @@ class Complete:
     end: Any
     tuples: tuple[Tuple, ...]
     completion: Any
+    early: bool = False
+    """Whether it is still open at ``completion``."""
     counted: bool = False
     """Whether ``start`` and ``end`` are positions."""
+    results: int | None = None
+    """How many results it has, if it has one for each tuple at its end: then it may hold none, and is complete when the
+    watermark is behind ``completion``."""
+
+    @property
+    def rank(self) -> int:
+        """Its turn among windows of one completion."""
+        return 2 if self.results else int(self.counted)
+
+    def is_complete(self, watermark: Any) -> bool:
+        return bool(self.completion < watermark if self.results else self.tuples and self.completion <= watermark)
 
 
 Results = Callable[[Sequence[Tuple]], dict[str, Any]]
@@ -111,8 +128,28 @@ def complete_windows(window: Window, stream: Stream) -> list[Complete]:
     return [
         extent
         for extent in _windows(window, stream)
-        if extent.tuples and extent.completion <= stream.watermark and (extent.counted or extent.start > stream.since)
+        if extent.is_complete(stream.watermark) and (extent.counted or extent.start > stream.since)
     ]
+
+
+def early_windows(window: Window, stream: Stream, every: Any, after: Any) -> list[Complete]:
+    """The windows that are open at the multiples of ``every`` behind ``after``, up to the watermark.
+
+    They are those that the tuples before the multiple show, the newest of which came since the multiple before.
+    """
+    if not window.emits_early:
+        return []
+    ticks = {(t.time // every + 1) * every for t in stream.tuples}
+    early = []
+    for tick in (tick for tick in ticks if after < tick <= stream.watermark):
+        known = replace(stream, tuples=[t for t in stream.tuples if t.time < tick])
+        early += [
+            replace(extent, completion=tick, early=True)
+            for extent in _windows(window, known)
+            if extent.tuples and extent.end > tick and extent.start > stream.since
+            if extent.tuples[-1].time >= tick - every
+        ]
+    return early
 
 
 @singledispatch
@@ -155,6 +192,15 @@ def _(window: TimeWindow, stream: Stream) -> Iterator[Complete]:
         yield _between(o + k * s, o + k * s + r, stream.tuples)
 
 
+@_windows.register
+def _(window: CalendarWindow, stream: Stream) -> Iterator[Complete]:
+    """From the start of day (or month) k·s + o to that of day k·s + o + r, for every whole k."""
+    (r, s, o), calendar = window.numbers, window.calendar
+    near = {number_near(calendar, t.time) for t in stream.tuples}
+    for k in {k for number in near for k in _whole((number - r - o) // s, (number - o) // s)}:
+        yield _between(starts_at(calendar, k * s + o), starts_at(calendar, k * s + o + r), stream.tuples)
+
+
 def _whole(least: Any, most: Any) -> range:
     """The whole numbers from ``least`` to ``most`` and two more each way: a quotient of floats may be one off."""
     return range(int(least) - 2, int(most) + 3)
@@ -168,6 +214,19 @@ def _(window: CumulativeWindow, stream: Stream) -> Iterator[Complete]:
     near = {j for t in stream.tuples for j in _whole((t.time - o) // r, (t.time - o) // r)}
     for k in (j * steps + i for j in near for i in range(steps)):
         yield _between(o + (k - k % steps) * s, o + k * s + s, stream.tuples)
+
+
+@_windows.register
+def _(window: TrailingWindow, stream: Stream) -> Iterator[Complete]:
+    """From t - r to t for the time t of each tuple; ``closed`` says whether tuples at these bounds are in it."""
+    times = [tuple_.time for tuple_ in stream.tuples]
+    for t in sorted(set(times)):
+        start = t - window.number
+        inside = {time for time in times if start < time < t}
+        inside |= {start} if window.closed in ("left", "both") and start < t else set()
+        inside |= {t} if window.closed == "both" or (window.closed == "right" and start < t) else set()
+        held = tuple(tuple_ for tuple_ in stream.tuples if tuple_.time in inside)
+        yield Complete(start, t, held, completion=t, results=times.count(t))
 
 
 @_windows.register

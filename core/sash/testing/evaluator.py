@@ -17,7 +17,7 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.query import Query
-from sash.testing.definition import Complete, Stream, Tuple, complete_windows, naive, replaces
+from sash.testing.definition import Complete, Stream, Tuple, complete_windows, early_windows, naive, replaces
 from sash.windows import Edges, Window
 
 __all__ = ["Evaluator", "evaluate"]
@@ -68,6 +68,10 @@ class _Lane:
     order: str | None
     delay: Any = 0
     lateness: Any = 0
+    early: Any = None
+    """How often open windows are emitted."""
+    emitted_upto: Any = -math.inf
+    """The watermark when results were last emitted."""
     time_unit: str | None = None
     """The unit of times that are plain numbers."""
     watched: dict[str | None, _Watched] = field(default_factory=dict)
@@ -85,7 +89,12 @@ class Evaluator:
     def __init__(self, query: Query) -> None:
         self.query = query
         self.rows: list[Row] = []
-        self.lanes = {lane.order: _Lane(lane.order, lane.delay, lane.lateness, lane.time_unit) for lane in query.lanes}
+        self.lanes = {
+            lane.order: _Lane(
+                lane.order, lane.delay, lane.lateness, lane.early and lane.early.range, time_unit=lane.time_unit
+            )
+            for lane in query.lanes
+        }
         for name, window in query.named.items():
             self._lane_of(window).watched[name] = _Watched(window)
         self._places = list(query.named)
@@ -187,10 +196,13 @@ class Evaluator:
             new = [(window, watched.revision_of(window)) for window in complete if window not in watched.standing]
             watched.standing = set(complete)
             watched.emitted += new
+            if lane.early is not None:
+                new += [(window, 0) for window in early_windows(watched.window, stream, lane.early, lane.emitted_upto)]
             place = self._places.index(name)
             for window, revision in new:
-                order = (window.completion, window.counted, window.end, place, window.start)
-                results.append((order, name, window, revision))
+                order = (window.completion, window.rank, window.end, place, window.start)
+                results += [(order, name, window, revision)] * (window.results or 1)
+        lane.emitted_upto = lane.watermark
         results.sort(key=lambda entry: entry[0])
         return [self._result(lane, name, window, revision) for _, name, window, revision in results]
 
@@ -209,6 +221,7 @@ class Evaluator:
         if not window.counted:
             bounds = [_outside(bound, lane.kind, lane.time_unit) for bound in bounds]
         row = {"window": name, "window_start": bounds[0], "window_end": bounds[1], "revision": revision}
+        row["final"] = not window.early
         row |= self._aggregates(window.tuples)
         return {column: row[column] for column in self.query.results if column not in self.query.keys}
 

@@ -142,6 +142,8 @@ def results_of(results: Sequence[Any], fields: Sequence[str] = (), kind: np.dtyp
     array = array_of(results)
     if kind == np.uint64 and all(result is None or (type(result) is int and 0 <= result < 2**64) for result in results):
         return with_nulls(np.array([result or 0 for result in results], kind), null_of(array))
+    if kind is not None and kind.kind in "mM" and array.dtype == object:
+        return array if any(getattr(value, "tzinfo", None) for value in array) else array.astype(kind)
     if kind is None or "O" in (array.dtype.kind, kind.kind):
         return array
     if kind.kind in "mM":

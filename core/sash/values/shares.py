@@ -6,16 +6,33 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-__all__ = ["Shares", "available_cores", "available_threads", "extent", "in_shares", "limit_shares", "shares_of"]
+__all__ = [
+    "Shares",
+    "Span",
+    "available_cores",
+    "available_threads",
+    "extent",
+    "in_shares",
+    "is_sorted",
+    "limit_shares",
+    "shares_of",
+    "span_of",
+]
 
 Shares = Sequence[tuple[int, int]]
 """Begin and end of each part of an array."""
+Array = np.ndarray[Any, Any]
 LEAST = 1 << 17
 """Rows that a share has at least: to start a thread takes as long as a pass over a tenth of them."""
+LEAST_TO_COMPARE = 1 << 20
+"""The same for passes that only compare: they read eight bytes a row and keep nothing."""
+
+_BLOCKS = 1 << 12, 1 << 16
+"""Values that are compared at once: most arrays that do not ascend show it in the first, smaller block."""
 
 _Result = TypeVar("_Result")
 _most: int | None = None
@@ -37,13 +54,13 @@ def available_threads() -> int:
     return available_cores() if _most is None else _most
 
 
-def shares_of(size: int) -> Shares:
-    """Shares of ``size`` rows, one a core if they are long enough. O(cores).
+def shares_of(size: int, least: int = LEAST) -> Shares:
+    """Shares of ``size`` rows, one a core if each has ``least`` of them. O(cores).
 
     >>> shares_of(10)
     [(0, 10)]
     """
-    shares = max(1, min(available_threads(), size // LEAST))
+    shares = max(1, min(available_threads(), size // least))
     return list(pairwise([size * share // shares for share in range(shares + 1)]))
 
 
@@ -60,7 +77,46 @@ def in_shares(task: Callable[..., _Result], shares: Sequence[tuple[Any, ...]]) -
         return [task(*shares[0]), *(other.result() for other in others)]
 
 
-def extent(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+class Span(NamedTuple):
+    """The least and the largest of some times, and whether no time is before its predecessor."""
+
+    low: Any
+    high: Any
+    ascends: bool
+
+
+def is_sorted(array: Array) -> bool:
+    """Whether no value is below its predecessor. O(n), less if one soon is.
+
+    >>> is_sorted(np.array([1, 2, 2])), is_sorted(np.array([1, 3, 2]))
+    (True, False)
+    """
+    first, _ = _BLOCKS
+    if not _ascends(array, 0, min(first, len(array))):
+        return False
+    shares = shares_of(len(array), LEAST_TO_COMPARE)
+    return all(in_shares(lambda begin, end: _ascends(array, max(begin - 1, 0), end), shares))
+
+
+def _ascends(array: Array, begin: int, end: int) -> bool:
+    _, block = _BLOCKS
+    for at in range(begin, end - 1, block):
+        part = array[at : min(at + block + 1, end)]
+        if (part[1:] < part[:-1]).any():
+            return False
+    return True
+
+
+def span_of(array: Array) -> Span:
+    """The span of at least one time. O(n)."""
+    if is_sorted(array):
+        return Span(array[0], array[-1], True)
+    shares = shares_of(len(array), LEAST_TO_COMPARE)
+    extents = in_shares(lambda begin, end: (array[begin:end].min(), array[begin:end].max()), shares)
+    return Span(min(low for low, _ in extents), max(high for _, high in extents), False)
+
+
+def extent(array: Array) -> tuple[int, int]:
     """The least and the largest of some whole numbers. O(n)."""
-    extents = in_shares(lambda begin, end: (array[begin:end].min(), array[begin:end].max()), shares_of(len(array)))
-    return int(min(low for low, _ in extents)), int(max(high for _, high in extents))
+    low, high, _ = span_of(array)
+    return int(low), int(high)

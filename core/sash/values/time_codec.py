@@ -2,13 +2,14 @@
 
 Inside, a timestamp is a whole number of nanoseconds since 1970, in UTC or without a zone. A plain number stays itself,
 unless the query states its unit (``time_unit``): then it becomes nanoseconds, too. Outside, a time is a number, a
-``datetime`` with or without a zone, a ``date``, a pandas ``Timestamp``, or NumPy's ``datetime64`` of any unit, which is
-also how columns of Arrow, pandas and polars get here. Results look like the input: datetimes of the same zone for
-datetimes, an array in seconds for an array in seconds.
+``datetime`` with or without a zone, a ``date``, a text in ISO 8601, a pandas ``Timestamp``, or NumPy's ``datetime64``
+of any unit, which is also how columns of Arrow, pandas and polars get here. Results look like the input: datetimes of
+the same zone for datetimes, an array in seconds for an array in seconds.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -44,7 +45,7 @@ from sash.values.timestamps import (
 
 __all__ = ["OrderKind", "TimeCodec"]
 
-Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp", "datetime64"]
+Kind = Literal["number", "epoch", "float-epoch", "datetime", "date", "timestamp", "datetime64", "text"]
 """Plain numbers; whole numbers and floats of a unit since 1970; timestamps of several kinds."""
 
 OrderKind = Literal["timestamp", "date", "whole", "number"]
@@ -58,7 +59,12 @@ _WORDS = {
     "date": "dates",
     "timestamp": "pandas Timestamps",
     "datetime64": "timestamps",
+    "text": "texts in ISO 8601",
 }
+
+
+_FINER = re.compile(r"[.,]\d{6}\d*[1-9]")
+"""Digits after those of microseconds, which ``datetime`` drops."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +91,7 @@ class TimeCodec:
     @staticmethod
     def of(value: Any, row: int, column: str, time_unit: str | None = None) -> TimeCodec:
         """The codec of a column whose first value this is; ``time_unit`` is the unit of plain numbers in the query."""
-        if time_unit is not None and not isinstance(value, date | np.datetime64):
+        if time_unit is not None and not isinstance(value, date | np.datetime64 | str):
             number = check_number(value, row, column, f"a plain number, as time_unit={time_unit!r} says")
             return TimeCodec("float-epoch" if isinstance(number, float) else "epoch", time_unit)
         if time_unit is not None:
@@ -94,6 +100,8 @@ class TimeCodec:
             return TimeCodec("datetime64", unit_of(value.dtype, column))
         if type(value).__name__ == "NaTType":
             refuse_null(value, row, column)
+        if isinstance(value, str):
+            return TimeCodec("text", "us", zone_name(_parse(value, row, column)))
         if isinstance(value, datetime):
             kind: Kind = "timestamp" if hasattr(value, "nanosecond") else "datetime"
             return TimeCodec(kind, "ns" if kind == "timestamp" else "us", zone_name(value))
@@ -114,7 +122,7 @@ class TimeCodec:
             if time_unit is not None:
                 _refuse_unit(f"column {column!r} is of type {array.dtype}, which has", time_unit)
             return TimeCodec("datetime64", unit_of(array.dtype, column), zone)
-        if array.dtype.kind == "O":
+        if array.dtype.kind in "OU":
             return TimeCodec.of(array[:1].tolist()[0], row, column, time_unit) if len(array) else None
         check_numbers(array, column)
         if time_unit is not None:
@@ -157,7 +165,7 @@ class TimeCodec:
 
     def for_steps(self, steps: Iterable[int]) -> TimeCodec:
         """The codec whose unit is fine enough for times that are these steps (slides, gaps) of nanoseconds apart."""
-        if self.unit is None or self.is_number:
+        if self.unit is None or self.is_number or self.kind == "text":
             return self
         return replace(self, unit=_counts_in(np.array([*steps, 0], dtype=np.int64), self.unit)[1])
 
@@ -173,7 +181,9 @@ class TimeCodec:
             return int(self.to_inside_array(np.array([value]), column, row)[0])
         if type(value).__name__ == "NaTType" or value is None:
             refuse_null(value, row, column)
-        if not isinstance(value, date):
+        if self.kind == "text" and isinstance(value, str):
+            value = _parse(value, row, column)
+        elif self.kind == "text" or not isinstance(value, date):
             self._refuse(value, row, column)
         if not isinstance(value, datetime):
             if self.kind == "datetime" or self.kind == "timestamp" or self.zone is not None:
@@ -194,7 +204,7 @@ class TimeCodec:
         if (nulls := mask_of(array)) is not None:
             refuse_null(None, row + int(nulls.argmax()), column)
         array = data_of(array)
-        if array.dtype.kind == "O":
+        if array.dtype.kind in "OU":
             inside = [self.to_inside(value, row + i, column) for i, value in enumerate(array)]
             return np.array(inside, dtype=None if inside and self.kind == "number" else np.int64)
         if (array.dtype.kind == "M") == self.is_number or (zone is not None and self.zone is None):
@@ -220,8 +230,22 @@ class TimeCodec:
 
             return Timestamp(value) if self.zone is None else Timestamp(value, tz="UTC").tz_convert(zone_of(self.zone))
         moment = _moment(value, self.zone)
+        if self.kind == "text":
+            text = moment.isoformat()
+            return text.removesuffix("+00:00") + "Z" if self.zone == "UTC" else text
         whole = self.kind == "date" and self.unit == "D" and value % STEPS["D"] == 0
         return moment.date() if whole else moment
+
+    def round_up(self, value: Any) -> Any:
+        """The first time at or after one inside that :meth:`from_inside` can write. O(1).
+
+        >>> TimeCodec("datetime", "us").round_up(1001), TimeCodec("epoch", "s").round_up(1)
+        (2000, 1000000000)
+        """
+        if self.kind in ("number", "float-epoch", "timestamp") or (self.kind == "datetime64" and self.zone is None):
+            return value
+        step = STEPS[self.unit or "ns"] if self.kind == "epoch" else STEPS["us"]
+        return -(-int(value) // step) * step
 
     def from_inside_array(self, array: Array) -> Array:
         """Times of results as an array: ``datetime64`` of the unit, or of the next finer one that holds them all.
@@ -233,7 +257,7 @@ class TimeCodec:
             return array
         if self.is_number:
             return numbers_of(array, self.unit or "ns", whole=self.kind == "epoch")
-        if (self.zone is not None and self.kind != "datetime64") or self.kind == "timestamp":
+        if (self.zone is not None and self.kind != "datetime64") or self.kind in ("timestamp", "text"):
             return objects([self.from_inside(value) for value in array.tolist()])
         counts, unit = _counts_in(array, self.unit or "ns")
         return counts.view(f"datetime64[{unit}]")
@@ -249,6 +273,17 @@ class TimeCodec:
 
 def _refuse_unit(subject: str, time_unit: str) -> NoReturn:
     raise TypeError(f"{subject} a unit of its own: leave out time_unit={time_unit!r}, which is for plain numbers")
+
+
+def _parse(text: str, row: int, column: str) -> datetime:
+    """A time in ISO 8601, such as 2024-03-01T12:00:00Z."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise TypeError(f"column {column!r}, row {row}: {text!r} is no time in ISO 8601: {error}") from None
+    if _FINER.search(text):
+        raise TypeError(f"column {column!r}, row {row}: {text!r} is finer than microseconds: use datetime64[ns]")
+    return moment
 
 
 @lru_cache(maxsize=4096)  # windows end at the same times for all keys, and begin where others ended

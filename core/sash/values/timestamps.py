@@ -56,7 +56,7 @@ LEAST, MOST = -(2**63) + 1, 2**63 - 1
 """The nanoseconds since 1970 that 64 bits hold; the lowest number is NaT."""
 FARTHEST = MOST // 10**6 - 1000
 """The farthest time from 1970 in milliseconds that fits 64 bits of nanoseconds."""
-A_TIME = "a timestamp (datetime, date, datetime64) or a plain number"
+A_TIME = "a timestamp (datetime, date, datetime64, text in ISO 8601) or a plain number"
 _DURATION_UNITS = {
     "ns": STEPS["ns"],
     "us": STEPS["us"],
@@ -69,6 +69,7 @@ _DURATION_UNITS = {
     "h": STEPS["h"],
     "d": STEPS["D"],
 }
+_OFFSET = re.compile(r"[+-]\d{2}:[0-5]\d(:[0-5]\d)?")
 _DURATION_PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zµ]+)")
 
 
@@ -157,14 +158,17 @@ def zone_of(name: str) -> tzinfo:
     >>> zone_of("-05:30").utcoffset(None) == timedelta(hours=-5, minutes=-30)
     True
     """
-    if name[0] in "+-":
+    if _OFFSET.fullmatch(name):
         hours, minutes, *seconds = map(int, name[1:].split(":"))
         offset = timedelta(hours=hours, minutes=minutes, seconds=seconds[0] if seconds else 0)
         return timezone(-offset if name[0] == "-" else offset)
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError) as error:
-        raise ValueError(f"time zone {name!r} is not known here: install the package tzdata") from error
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:  # a name is a path, of a folder perhaps, or too long
+        raise ValueError(
+            f"time zone {name!r} is not known here: expected a name such as 'Europe/Berlin' or '+05:30'; if it is "
+            "right, install the package tzdata"
+        ) from error
 
 
 # numbers since 1970

@@ -4,10 +4,10 @@ How much of the stream must be known to know a window's edges is its class (gene
 
 | window | class | its edges are known |
 | --- | --- | --- |
-| sliding, tumbling, cumulative on time | context free | always |
+| sliding, tumbling, cumulative on time or of a calendar | context free | always |
 | sliding, tumbling on counts | forward context free (free in order of arrival) | once all tuples before are there |
 | session, punctuated | forward context free | once all tuples up to them are there |
-| while | forward context free | once all tuples up to them are there |
+| while, trailing | forward context free | once all tuples up to them are there |
 | last | forward context aware | only from tuples after its start |
 
 A type of window is spread over four modules, of one name where it has its own: its description here; its watch in
@@ -18,15 +18,19 @@ A type of window is spread over four modules, of one name where it has its own: 
 from collections.abc import Callable
 
 from sash.windows.base import ContextAware, ContextClass, ContextFree, Edges, Window
+from sash.windows.calendar import CalendarWindow
 from sash.windows.count import CountWindow, While, window_while
 from sash.windows.cumulative import CumulativeWindow, cumulative
 from sash.windows.last import Last, last
 from sash.windows.punctuated import Punctuated, punctuated
 from sash.windows.session import Session, session
-from sash.windows.time import TimeWindow, sliding, tumbling
+from sash.windows.sliding import sliding, tumbling
+from sash.windows.time import TimeWindow
+from sash.windows.trailing import TrailingWindow, trailing
 
 __all__ = [
     "TYPES",
+    "CalendarWindow",
     "ContextAware",
     "ContextClass",
     "ContextFree",
@@ -37,6 +41,7 @@ __all__ = [
     "Punctuated",
     "Session",
     "TimeWindow",
+    "TrailingWindow",
     "While",
     "Window",
     "cumulative",
@@ -44,6 +49,7 @@ __all__ = [
     "punctuated",
     "session",
     "sliding",
+    "trailing",
     "tumbling",
     "window_while",
 ]
@@ -52,6 +58,7 @@ TYPES: dict[str, Callable[..., Window]] = {
     "sliding": sliding,
     "tumbling": tumbling,
     "cumulative": cumulative,
+    "trailing": trailing,
     "session": session,
     "last": last,
     "punctuated": punctuated,

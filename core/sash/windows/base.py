@@ -76,10 +76,22 @@ class Window:
     """Whether a late tuple can correct its results."""
     corrected_by_columns: ClassVar[bool] = False
     """Whether batches correct them by columns, where the order of tuples does not matter to the aggregates."""
+    tells_replaced: ClassVar[bool] = False
+    """Whether corrections, which may have other bounds, tell which emitted windows they replace."""
     follows_tuples: ClassVar[bool] = False
     """Whether tuples decide where its edges are, so that a late one may move them (figure 4). Sessions only merge."""
+    emits_early: ClassVar[bool] = False
+    """Whether it can have early results: its windows are open for some time, and known from the tuples so far."""
     required_algorithm: ClassVar[str | None] = None
     """The merging algorithm that alone can find its windows."""
+    includes_end: ClassVar[bool] = False
+    """Whether tuples at its end belong to it: it is complete when the watermark is behind its end, not at it."""
+    closed_left: bool = True
+    """Whether a tuple at the start of a window belongs to it."""
+    closed_right: bool = False
+    """Whether a tuple at its end does."""
+    slices_vary: ClassVar[bool] = False
+    """Whether each of its windows covers another number of slices."""
 
     @property
     def bounds_are_positions(self) -> bool:
@@ -90,6 +102,11 @@ class Window:
     def edges_are_positions(self) -> bool:
         """Whether some of its edges are positions: then a late tuple shifts all that follow it."""
         return self.bounds_are_positions
+
+    @property
+    def rank(self) -> int:
+        """Its turn among windows complete at one time: those that end there, those on counts, those that include it."""
+        return 2 if self.includes_end else int(self.bounds_are_positions)
 
     @property
     def bound_steps(self) -> tuple[Any, ...]:
@@ -140,6 +157,10 @@ class Window:
     def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk | None:
         """The largest chunk that PBA need not wait for, where a merge takes ``merge_ns()``; None: no theorem says."""
         return None
+
+    def plain_words(self) -> str:
+        """What it covers, for who does not know the papers' notation."""
+        return str(self)
 
     def explain_words(self, arrival: bool) -> str:
         """What ``explain`` says of it."""

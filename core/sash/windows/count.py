@@ -31,6 +31,11 @@ class CountWindow(ContextFree):
     def __post_init__(self) -> None:
         check_window(self.range, self.slide)
 
+    def plain_words(self) -> str:
+        if self.range == self.slide:
+            return f"{self.range} rows, one window after the other"
+        return f"the last {self.range} rows, at every {'row' if self.slide == 1 else f'{self.slide} rows'}"
+
     def __str__(self) -> str:
         return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial
 

@@ -23,6 +23,7 @@ class CumulativeWindow(ContextFree):
     """
 
     corrected_by_columns: ClassVar[bool] = True
+    emits_early: ClassVar[bool] = True
     range: Any
     step: Any
     offset: Any = 0
@@ -48,6 +49,10 @@ class CumulativeWindow(ContextFree):
     def file_table(self) -> dict[str, Any]:
         table = {"type": "cumulative", "range": self.range, "step": self.step}
         return table | {"offset": self.ticks.file_offset(), "on": self.on}
+
+    def plain_words(self) -> str:
+        on = f" of {self.on}" if self.on else ""
+        return f"from each multiple of {self.range}{on} on, every {self.step}{on}"
 
     def __str__(self) -> str:
         offset = f" offset {self.offset}" if self.numbers[2] else ""

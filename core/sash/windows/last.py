@@ -57,6 +57,9 @@ class Last(Window):
         table = {"type": "last", "count": self.count, "every": self.every, "offset": self.ticks.file_offset()}
         return table | {"on": self.on, "partial": self.partial or None}
 
+    def plain_words(self) -> str:
+        return f"the newest {self.count} rows, every {self.every}{f' of {self.on}' if self.on else ''}"
+
     def __str__(self) -> str:
         return f"last {self.count} every {self.every}" + (f" on {self.on}" if self.on else "")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from sash.values.timestamps import as_duration, nanoseconds
 from sash.windows.base import Window
@@ -17,6 +17,8 @@ __all__ = ["Session", "session"]
 class Session(Window):
     """Runs of tuples less than ``gap`` apart, from the first one's time to the last one's time + gap."""
 
+    emits_early: ClassVar[bool] = True
+    tells_replaced: ClassVar[bool] = True
     gap: Any
     on: str | None = None
     columns: tuple[str, ...] = field(default=(), init=False, repr=False)
@@ -39,6 +41,9 @@ class Session(Window):
 
     def file_table(self) -> dict[str, Any]:
         return {"type": "session", "gap": self.gap, "on": self.on}
+
+    def plain_words(self) -> str:
+        return f"runs of rows less than {self.gap}{f' of {self.on}' if self.on else ''} apart"
 
     def __str__(self) -> str:
         return f"session of gap {self.gap}" + (f" on {self.on}" if self.on else "")

@@ -5,16 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import count
 from typing import Any, ClassVar
 
 from sash.aggregators.chunk_size import BestChunk
-from sash.values.timestamps import as_duration, nanoseconds
+from sash.values.calendar import Calendar
+from sash.values.timestamps import STEPS, as_duration, nanoseconds
 from sash.windows.base import ContextFree, Extent
-from sash.windows.count import CountWindow
 
-__all__ = ["TimeWindow", "measure_fields", "number_along", "sliding", "tumbling"]
+__all__ = ["DAYS_OF_UTC", "TimeWindow", "measure_fields", "number_along", "range_words"]
+
+DAYS_OF_UTC = "days are those of UTC or, for times without a zone, of their own clock"
+
+
+def range_words(range_: str, slide: str) -> str:
+    """A range and a slide, for who does not know the papers' notation.
+
+    >>> range_words("1h", "1m"), range_words("1d", "1d")
+    ('the last 1h, every 1m', '1d, one window after the other')
+    """
+    return f"{range_}, one window after the other" if range_ == slide else f"the last {range_}, every {slide}"
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,9 @@ class TimeWindow(ContextFree):
     """
 
     corrected_by_columns: ClassVar[bool] = True
+    emits_early: ClassVar[bool] = True
+    calendar: ClassVar[Calendar | None] = None
+    """What counts the units of its edges; None: they are times themselves."""
     range: Any
     slide: Any
     offset: Any = 0
@@ -66,6 +79,16 @@ class TimeWindow(ContextFree):
     def best_chunk(self, merge_ns: Callable[[], int]) -> BestChunk | None:
         """By Theorem 2, unless the window is on a measure whose units are no times."""
         return BestChunk.of_times(*self.numbers[:2], merge_ns()) if self.on is None else None
+
+    def explain_words(self, arrival: bool) -> str:
+        return super().explain_words(arrival) + self._days_words()
+
+    def _days_words(self) -> str:
+        return f"; {DAYS_OF_UTC}" if self.on is None and self.numbers[1] % STEPS["D"] == 0 else ""
+
+    def plain_words(self) -> str:
+        on = f" of {self.on}" if self.on else ""
+        return range_words(f"{self.range}{on}", f"{self.slide}{on}") + self._days_words()
 
     def slices_words(self) -> str:
         return super().slices_words() + ("" if self.aligned else ", cut where windows end too")
@@ -149,52 +172,3 @@ def number_along(value: Any, name: str, on: str) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise TypeError(f"{name} must be a number in the unit of column {on!r}; got {value!r}")
     return value
-
-
-def sliding(
-    range: int | float | str | timedelta,
-    slide: int | float | str | timedelta = 1,
-    *,
-    offset: int | float | str | timedelta = 0,
-    on: str | None = None,
-    partial: bool = False,
-) -> CountWindow | TimeWindow:
-    """The last ``range``, every ``slide``: whole numbers are counts of tuples, durations are event time.
-
-    ``on`` names a column to measure along instead, with range and slide as numbers in its unit.
-
-    >>> sliding(range=1024, slide=8)
-    CountWindow(range=1024, slide=8, partial=False)
-    >>> sliding(range="1h", slide="10s")
-    TimeWindow(range='1h', slide='10s', offset='0s', on=None)
-    >>> sliding(range=5.0, slide=0.5, on="km")
-    TimeWindow(range=5.0, slide=0.5, offset=0, on='km')
-    """
-    if on is None and isinstance(range, int) and isinstance(slide, int):
-        if offset:
-            raise ValueError(f"a window on counts begins at the first tuple and takes no offset; got {offset!r}")
-        return CountWindow(range, slide, bool(partial))
-    if on is None and any(isinstance(value, int | float) for value in (range, slide)):
-        raise TypeError(
-            f"range {range!r} and slide {slide!r} must both be counts of tuples (whole numbers) or both durations "
-            "such as '10s'; for numbers along a column name it with on="
-        )
-    if partial:
-        raise ValueError("partial=True is for windows on counts; windows on time are emitted from the first tuple on")
-    return TimeWindow(range, slide, offset, on)
-
-
-def tumbling(
-    range: int | float | str | timedelta,
-    *,
-    offset: int | float | str | timedelta = 0,
-    on: str | None = None,
-) -> CountWindow | TimeWindow:
-    """One window after the other.
-
-    >>> tumbling(60)
-    CountWindow(range=60, slide=60, partial=False)
-    >>> tumbling("1m")
-    TimeWindow(range='1m', slide='1m', offset='0s', on=None)
-    """
-    return sliding(range, range, offset=offset, on=on)

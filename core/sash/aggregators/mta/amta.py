@@ -30,8 +30,7 @@ class AMTA(MTA):
 
     Combines: insert, evict and query together ≤ 6 amortised; at worst insert log2(n) + 1, evict log2(n), query
     3 log2(n) + 2, else 1; evict_many none, or those of single evictions if they are fewer than log2(n); insert_many of
-    m values ≤ m + min(m, 3 log2(n)). Holds at most 2n partials and 130 a level, of which there are log2 of all values
-    so far.
+    m values ≤ m + min(m, 3 log2(n)). Holds at most 2n partials and 130 on each of log2(all values so far) levels.
 
     >>> import sash
     >>> window = sash.aggregators.AMTA(sash.Concat())

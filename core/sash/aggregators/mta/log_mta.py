@@ -27,7 +27,7 @@ class LogMTA(MTA):
     """O(log n) a step, and as much for evicting any number of values at once.
 
     Combines: insert ≤ log2(n) + 2, evict ≤ log2(n) + 1, as many for ``evict_many``, query 0; insert_many of m values
-    ≤ m + 2 log2(n) + 3. Holds at most 2n partials and 130 a level, of which there are log2 of all values so far.
+    ≤ m + 2 log2(n) + 3. Holds at most 2n partials and 130 on each of log2(all values so far) levels.
 
     >>> import sash
     >>> window = sash.aggregators.LogMTA(sash.Concat())

@@ -15,11 +15,12 @@ from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
+from sash.kernels.ranked_ranges import RankedSlices
 from sash.state.time_columns import convert_units
 from sash.values.arrays import OBJECT, as_objects, common_type, data_of, mask_of
 from sash.values.columns import PartialColumn
 
-__all__ = ["Aggregate", "as_output", "form_for", "refuse_unfit", "warn_slow"]
+__all__ = ["Aggregate", "LaneTotals", "as_output", "form_for", "refuse_unfit", "warn_slow"]
 
 Array = np.ndarray[Any, Any]
 DTypes = tuple[np.dtype[Any], ...]
@@ -34,11 +35,14 @@ class Aggregate:
     dtypes: DTypes | None = None
     carries: bool = False
     """Whether a null has come in a column of which nulls are carried along: kernels then need to be told where."""
+    where: str | None = None
+    """The column of a filter, which the aggregation itself does not have: rows for which it is not true are null."""
 
     @staticmethod
     def unseen(aggregation: Aggregation) -> Aggregate:
         """Before any column has come."""
-        return Aggregate(aggregation, PythonAggregate(aggregation))
+        bare = aggregation.unfiltered
+        return Aggregate(bare, PythonAggregate(bare), where=aggregation.where)
 
     def fitting(self, columns: Mapping[str, Array]) -> Aggregate:
         """That for further columns: of the types so far, or of those that hold both."""
@@ -49,7 +53,7 @@ class Aggregate:
         carries = self.carries or (bool(arrays) and any(map(_has_nulls, _carried(self.aggregation, arrays))))
         if dtypes == self.dtypes and carries == self.carries:
             return self
-        return Aggregate(self.aggregation, form_for(self.aggregation, dtypes, carries), dtypes, carries)
+        return replace(self, form=form_for(self.aggregation, dtypes, carries), dtypes=dtypes, carries=carries)
 
     def taking_over(self, old: Aggregate, partials: Partials) -> tuple[Aggregate, Partials]:
         """Partials of an older form as this one has them; where it cannot have them, they are objects in both."""
@@ -81,7 +85,51 @@ class Aggregate:
             return InputColumns((), None, None)
         assert self.dtypes is not None
         arrays = [np.asanyarray(columns[name]) for name in self.aggregation.columns]
-        return _input(self.aggregation, [*map(_cast, arrays, self.dtypes)], self.carries and self.form.compiled)
+        skipped = None if self.where is None else _not_true(columns[self.where], self.where)
+        return _input(
+            self.aggregation, [*map(_cast, arrays, self.dtypes)], self.carries and self.form.compiled, skipped
+        )
+
+
+class LaneTotals:
+    """The totals of all aggregates of a lane. Quantiles of one column are ranked together."""
+
+    def __init__(self, aggregates: Sequence[Aggregate]) -> None:
+        self._together: dict[Any, list[Aggregation]] = {}
+        for aggregate in aggregates:
+            if aggregate.aggregation.by_ranks and aggregate.form.compiled:
+                self._together.setdefault(_ranked_column(aggregate), []).append(aggregate.aggregation)
+        self._ranked: dict[Any, Any] = {}
+
+    def of(self, aggregate: Aggregate, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
+        """The results of partials lo[i] … hi[i] - 1 for each i, of the same ranges for all aggregates."""
+        form, column = aggregate.form, _ranked_column(aggregate)
+        if column not in self._together:
+            totals: RangeTotals = form.totals(partials, lo, hi)
+            return totals
+        if column not in self._ranked:
+            self._ranked[column] = form.rank(self._together[column], partials, lo, hi)
+        quantiles: RangeTotals = form.quantiles(self._ranked[column])
+        return quantiles
+
+
+def _ranked_column(aggregate: Aggregate) -> Any:
+    return aggregate.aggregation.by_ranks, aggregate.aggregation.columns, aggregate.where
+
+
+def _not_true(column: Array, name: str) -> Array:
+    """Which rows a filter skips: those that are false or null."""
+    column = np.asanyarray(column)
+    if column.dtype == object:
+        odd = next((value for value in column.tolist() if value is not None and not isinstance(value, bool)), None)
+        if odd is not None:
+            raise TypeError(f"column {name!r}: where= takes booleans; got {odd!r} of type {type(odd).__name__}")
+        return ~column.astype(np.bool_)
+    if column.dtype != np.bool_ and len(column):
+        raise TypeError(f"column {name!r}: where= takes booleans; got values of type {column.dtype}")
+    mask = mask_of(column)
+    skipped: Array = ~data_of(column).astype(np.bool_)
+    return skipped if mask is None else skipped | mask
 
 
 def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
@@ -91,6 +139,8 @@ def _cast(column: Array, dtype: np.dtype[Any]) -> Array:
 def form_for(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> Any:
     """The compiled form for columns of these types, or, with the reason, one in Python."""
     try:
+        if aggregation.by_ranks:
+            return RankedSlices(aggregation, dtypes)
         return ranges_aggregate(aggregation, dtypes, carries)
     except NotCompilable as error:
         return PythonAggregate(aggregation, dtypes, str(error))
@@ -106,12 +156,12 @@ def _has_nulls(column: Array) -> bool:
     return column.dtype.kind not in "mMO" and mask_of(column) is not None
 
 
-def _input(aggregation: Aggregation, columns: list[Array], carries: bool) -> InputColumns:
+def _input(aggregation: Aggregation, columns: list[Array], carries: bool, skipped: Array | None) -> InputColumns:
     """Columns for kernels; if they carry nulls, with further columns that tell where these are."""
     if not carries:
-        return as_columns(aggregation, columns, None)
+        return as_columns(aggregation, columns, skipped)
     bare = [data_of(column) if place in aggregation.carried else column for place, column in enumerate(columns)]
-    inputs = as_columns(aggregation, bare, None)
+    inputs = as_columns(aggregation, bare, skipped)
     flags = [
         np.zeros(len(column), np.bool_) if (mask := mask_of(column)) is None else mask
         for column in _carried(aggregation, columns)
@@ -125,7 +175,8 @@ def refuse_unfit(aggregates: Sequence[Aggregate], columns: Mapping[str, Array]) 
     for aggregate in aggregates:
         fitting = aggregate.fitting(columns)
         inputs = fitting.input(columns)
-        if not fitting.form.compiled:  # whether values can be aggregated only they themselves tell
+        form = fitting.form
+        if not (form.compiled and form.builtin):  # whether values can be aggregated only they themselves tell
             fitting.form.reduce(inputs, np.arange(size + 1))
 
 

@@ -11,7 +11,7 @@ state is one immutable object, replaced at the end.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from sash.engine.columns import lane_states
 from sash.engine.columns.aggregates import refuse_unfit, warn_slow
+from sash.engine.columns.kept_chunks import SecondThread
 from sash.engine.columns.moment import Array, Keys, Moment, Pending, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State, Step, count_rows, extend_state, place_rows
@@ -31,6 +32,7 @@ from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import LaneState
 from sash.values.arrays import objects
+from sash.values.shares import Span
 
 __all__ = ["ColumnEngine"]
 
@@ -68,16 +70,21 @@ class ColumnEngine:
         """The watermark that all keys have reached; None: there was none."""
         return self._state.advanced
 
-    def scatters_well(self, times: Array | None) -> bool:
-        """Whether rows need not be ordered by key for :meth:`finish`. O(rows)."""
-        if times is None or not self._step.scatters_well(self._state):
+    def scatters_well(self, span: Span | None, rows: int) -> bool:
+        """Whether so many rows need not be ordered by key for :meth:`finish`. O(1)."""
+        if span is None or not self._step.scatters_well(self._state):
             return False
-        return self.keys == 1 or self._state.rules.are_dense(times, self.keys)
+        return self.keys == 1 or self._state.rules.are_dense(span, rows, self.keys)
 
     @property
     def has_runs(self) -> bool:
         """Whether :meth:`finish_runs` can run the lane."""
         return self._state.rules.has_runs and not self.decisions.keeps
+
+    @property
+    def second_thread(self) -> SecondThread | None:
+        """Chooses whether ``lcs`` is kept between batches; None: it cannot be."""
+        return self._step.second_thread
 
     @property
     def forms(self) -> dict[str, Any]:
@@ -106,18 +113,26 @@ class ColumnEngine:
         return self._assign(*self._step.run(state, keys, batch), NONE if late is None else np.flatnonzero(late))
 
     def finish(
-        self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None = None
+        self,
+        codes: Array | None,
+        times: Array | None,
+        columns: Mapping[str, Array],
+        size: int | None = None,
+        span: Span | None = None,
     ) -> Outcome:
-        """All results of a batch behind which no rows come."""
-        state, batch = self._batch(codes, times, columns, size)
+        """All results of a batch behind which no rows come. ``span`` is that of the times, or of more; None: unknown.
+
+        Where there are keys already, all codes are below their number.
+        """
+        state, batch = self._batch(codes, times, columns, size, span, self.keys)
         state = evolve(state, advanced=math.inf)
         if not len(batch):
             return self.advance(math.inf)
         return self._assign(*self._step.finish(state, batch), NONE)
 
-    def finish_runs(self, starts: Array, times: Array, columns: Mapping[str, Array]) -> Outcome:
+    def finish_runs(self, starts: Array, times: Array, columns: Mapping[str, Array], span: Span) -> Outcome:
         """:meth:`finish` for rows that come key by key, key k from starts[k] on, each key's in the order of time."""
-        state, times = self._typed(self._state, times)
+        state, times = self._typed(self._state, times, span)
         values = {name: columns[name] for name in self.query.values}
         return self._assign(*self._step.finish_runs(state, starts, times, values), NONE)
 
@@ -139,9 +154,15 @@ class ColumnEngine:
         }
 
     def _batch(
-        self, codes: Array | None, times: Array | None, columns: Mapping[str, Array], size: int | None
+        self,
+        codes: Array | None,
+        times: Array | None,
+        columns: Mapping[str, Array],
+        size: int | None,
+        span: Span | None = None,
+        keys: int = 0,
     ) -> tuple[State, Pending]:
-        """The rows, and the state with their keys and with times of their type."""
+        """The rows, and the state with their keys (``keys`` of them, if not 0) and with times of their type."""
         values = {name: columns[name] for name in self.query.values}
         lengths = {len(array) for array in (*values.values(), codes, times) if array is not None}
         lengths |= set() if size is None else {size}
@@ -151,20 +172,24 @@ class ColumnEngine:
             raise ValueError(f"codes must say which of {self.keys} keys a row belongs to")
         size, single = lengths.pop(), codes is None
         codes = constant(0, size) if codes is None else readable(np.asarray(codes), np.int64)
-        state = self._state if single and self.keys else extend_state(self._state, int(codes.max(initial=0)) + 1)
+        keys = keys or (self.keys if single else 0) or int(codes.max(initial=0)) + 1
+        state = extend_state(self._state, keys)
         if times is None:
             accepted = state.keys.accepted
             times = np.arange(size) + accepted[0] if single else positions_in(codes, accepted.copy())
-        state, times = self._typed(state, times)
-        return state, Pending(codes, times, values)
+        batch = Pending(codes, readable(np.asarray(times)), values)
+        if span is not None:
+            batch = evolve(batch, span=span)
+        if not len(batch):
+            return state, evolve(batch, times=batch.times.astype(state.dtype, copy=False))
+        state, times = self._typed(state, batch.times, batch.span)
+        return state, evolve(batch, times=times)
 
-    def _typed(self, state: State, times: Array) -> tuple[State, Array]:
-        """The state, and the times of rows, of one type."""
-        times = readable(np.asarray(times))
-        if times.dtype.kind == "f" and state.dtype.kind != "f" and len(times):
+    def _typed(self, state: State, times: Array, span: Span) -> tuple[State, Array]:
+        """The state, and the times of some rows, of one type."""
+        if times.dtype.kind == "f" and state.dtype.kind != "f":
             state = self._with_floats(state)
-        if len(times):
-            state.rules.check(times)
+        state.rules.check(span)
         return state, times.astype(state.dtype, copy=False)
 
     # time
@@ -185,6 +210,12 @@ class ColumnEngine:
         low, high = bounds(state.dtype)
         watermark = {-math.inf: low, math.inf: high}.get(watermark, watermark)
         return self._move(evolve(state, advanced=advanced), np.maximum(state.keys.watermark, watermark))
+
+    def end_key(self, code: int) -> Outcome:
+        """No row of one key comes any more."""
+        watermark = self._state.keys.watermark.copy()
+        watermark[code : code + 1] = bounds(self._state.dtype)[1]
+        return self._move(self._state, watermark)
 
     def _move(self, state: State, watermark: Array) -> Outcome:
         keys = evolve(state.keys, watermark=watermark.astype(state.dtype))
@@ -208,6 +239,13 @@ class ColumnEngine:
 
     # keys
 
+    @property
+    def watermark(self) -> Any:
+        """The latest watermark of a key; None: there is none. O(keys)."""
+        low = bounds(self._state.dtype)[0]
+        watermark = self._state.keys.watermark.max(initial=low)
+        return None if watermark == low else watermark.item()
+
     def newest(self) -> list[Any]:
         """The latest time of each key; None: it has none."""
         low = bounds(self._state.dtype)[0]
@@ -225,6 +263,7 @@ class ColumnEngine:
             revisions=state.revisions.keep(which, number),
             table=replace(table, code=number[table.code]),
             pending=replace(pending, codes=number[pending.codes]),
+            kept={},
         )
 
     # state
@@ -252,6 +291,11 @@ class ColumnEngine:
             state = evolve(state, keys=evolve(state.keys, settled=settled), pending=waiting.take(slice(0, 0)))
             state = place_rows(waiting, state, Moment(state.keys, state.keys, state.marks))
         self._state = state
+
+    def unite(self, parts: Sequence[LaneState], codes: Sequence[Array], keys: int) -> None:
+        """Go on from the states of parts of the rows (:meth:`LaneState.unite`). O(slices log slices)."""
+        joint = LaneState.unite(parts, codes, keys, list(self.query.aggregates.values()))
+        self._state = lane_states.unite(joint, self.query, self.lane)
 
     def metrics(self) -> Mapping[str, int]:
         """What it has done and what it holds, over all keys."""

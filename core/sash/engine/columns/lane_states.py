@@ -10,7 +10,7 @@ import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate, form_for
 from sash.engine.columns.corrections import Revisions
-from sash.engine.columns.moment import Keys, Marks, Pending
+from sash.engine.columns.moment import Keys, Marks, Moment, Pending, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State
 from sash.engine.columns.table import Table, ones
@@ -29,7 +29,7 @@ from sash.state.time_columns import TIME_BOUNDS, cast_times
 from sash.values.arrays import Array, array_of, in_micros, to_list
 from sash.values.columns import PartialColumn
 
-__all__ = ["empty_state", "load", "save"]
+__all__ = ["empty_state", "load", "save", "unite"]
 
 
 def empty_state(query: Query, lane: Lane) -> State:
@@ -104,6 +104,14 @@ def load(saved: LaneState, query: Query, lane: Lane) -> State:
     )
 
 
+def unite(saved: LaneState, query: Query, lane: Lane) -> State:
+    """The same, of slices of parts of the rows (:meth:`LaneState.unite`), merged. O(slices log slices)."""
+    state = load(saved, query, lane)
+    moment = Moment(state.keys, state.keys, state.marks)
+    table, merges = state.rules.direct.unite(state.table, state.aggregates, moment)
+    return evolve(state, table=table, merges=state.merges + merges)
+
+
 def _has_fractions(saved: LaneState) -> bool:
     """Whether some time is no whole number."""
     keys, slices = saved.keys, saved.slices
@@ -142,7 +150,7 @@ def _aggregates(query: Query, slices: SliceColumns) -> tuple[tuple[Aggregate, ..
         aggregate = Aggregate.unseen(aggregation)
         if types is not None:
             dtypes = tuple(map(np.dtype, types))
-            aggregate = Aggregate(aggregation, form_for(aggregation, dtypes), dtypes)
+            aggregate = replace(aggregate, form=form_for(aggregate.aggregation, dtypes), dtypes=dtypes)
         pairs.append(aggregate.holding(column))
     aggregates, partials = zip(*pairs, strict=True)
     return aggregates, partials
@@ -177,5 +185,5 @@ def _lift(row: Mapping[str, Any], query: Query) -> Sequence[Any]:
     partials = []
     for aggregation in query.aggregates.values():
         values = tuple(row[name] for name in aggregation.columns)
-        partials.append(aggregation.lift(values if aggregation.arity > 1 else values[0] if values else None))
+        partials.append(aggregation.lift(values if len(values) > 1 else values[0] if values else None))
     return partials

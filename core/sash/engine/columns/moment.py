@@ -12,6 +12,7 @@ import numpy as np
 
 from sash.state.time_columns import TIME_BOUNDS
 from sash.values.arrays import concatenate
+from sash.values.shares import Span, span_of
 
 __all__ = ["CompleteWindows", "Keys", "Marks", "Moment", "Pairs", "Pending", "Rows", "bounds", "constant", "evolve"]
 
@@ -123,6 +124,11 @@ class Pending:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @cached_property
+    def span(self) -> Span:
+        """The span of the times of some rows. O(rows), once."""
+        return span_of(self.times)
 
     def take(self, which: Any) -> Pending:
         columns = {name: column[which] for name, column in self.columns.items()}
@@ -246,6 +252,8 @@ class CompleteWindows:
     hi: Array
     position: Array | None = None
     """The position of the completing tuple; None: time completes windows."""
+    early: Array | None = None
+    """Which are not complete, but early results; None: none is."""
 
     def __len__(self) -> int:
         return len(self.code)
@@ -258,9 +266,12 @@ class CompleteWindows:
         if not parts:
             return CompleteWindows(*(np.zeros(0, np.int64) for _ in range(7)))
         positions = [np.full(len(part), -1) if part.position is None else part.position for part in parts]
-        names = [array.name for array in fields(CompleteWindows)][:-1]
+        early = None
+        if any(part.early is not None for part in parts):
+            early = np.concatenate([np.full(len(part), part.early is not None) for part in parts])
+        names = [array.name for array in fields(CompleteWindows)][:-2]
         whole = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-        return CompleteWindows(**whole, position=np.concatenate(positions))
+        return CompleteWindows(**whole, position=np.concatenate(positions), early=early)
 
     def take(self, which: Any) -> CompleteWindows:
         arrays: Any = [getattr(self, array.name) for array in fields(self)]

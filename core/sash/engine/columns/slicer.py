@@ -11,13 +11,14 @@ import numpy as np
 
 from sash.engine.columns.aggregates import Aggregate
 from sash.engine.columns.moment import Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Grid, Rule
+from sash.engine.columns.rules.base import Rule
+from sash.engine.columns.rules.periods import Grid
 from sash.engine.columns.table import Table, View, copies_by_key, fold, ones, order_of_both
 from sash.kernels.inputs import readable
-from sash.kernels.partition import is_sorted, locate_slots
+from sash.kernels.partition import locate_slots
 from sash.kernels.ranges.partials import take
 from sash.kernels.row_passes import locate, overlaps, search
-from sash.values.shares import Shares, shares_of
+from sash.values.shares import Shares, Span, shares_of
 
 __all__ = ["ColumnSlicer", "merge_slices"]
 
@@ -78,10 +79,10 @@ class ColumnSlicer:
         columns: Mapping[str, Array],
         aggregates: Sequence[Aggregate],
         keys: int,
+        span: Span,
     ) -> Table | None:
         """Reduce rows in any order to slices; None if there were far more cells between edges than rows."""
-        in_order = is_sorted(times)
-        low, high = (times[0], times[-1]) if in_order else (times.min(), times.max())
+        low, high, in_order = span
         most = 2 * len(times) // keys + 1024 // keys
         edges = self.grid.between(low, high, most)
         if edges is not None and self.buckets is not None:
@@ -137,6 +138,16 @@ class ColumnSlicer:
         if not joined.any():
             return joint, 0
         return merge_slices(joint, np.flatnonzero(~joined), aggregates, direct)
+
+    def unite(self, table: Table, aggregates: Sequence[Aggregate], moment: Moment) -> tuple[Table, int]:
+        """Merge the slices of parts of the rows, in any order, that no edge separates; and the number of merges."""
+        joint = table.take(np.lexsort((table.first, table.code)))
+        if not len(joint):
+            return joint, 0
+        joined, before = overlaps(joint.code, joint.first, joint.last)
+        at = np.flatnonzero(joint.code[1:] == joint.code[:-1]) + 1
+        joined[at] |= ~self._has_edge(self._pairs(joint, at, before[at], moment), moment)
+        return merge_slices(joint, np.flatnonzero(~joined), aggregates, True)
 
     def _absorb_key_by_key(
         self, table: Table, fresh: Table, aggregates: Sequence[Aggregate], moment: Moment

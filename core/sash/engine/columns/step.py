@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sash.engine.coarsening import next_coarsening
-from sash.engine.columns.aggregates import Aggregate, as_output
+from sash.engine.columns.aggregates import Aggregate, LaneTotals, as_output
 from sash.engine.columns.corrections import LateRows, Revisions, correct, correcting_rows
+from sash.engine.columns.kept_chunks import KeptChunks, SecondThread, Slices
 from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
 from sash.engine.decisions import Decisions
-from sash.engine.results import Outcome
-from sash.kernels.order_statistics import RankedRanges
+from sash.engine.planner import chunk_of_batches
+from sash.engine.results import EARLY, Outcome
 from sash.kernels.partition import count_codes
 from sash.kernels.ranges.partials import concatenate
-from sash.kernels.row_passes import admit_many, admit_one, is_sorted, order_of, watermarks_before
+from sash.kernels.ranked_ranges import RankedRanges
+from sash.kernels.row_passes import admit_many, admit_one, order_of, watermarks_before
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import next_block
@@ -48,6 +51,8 @@ class State:
     """The watermark that all keys have reached, those to come too. None: before all times."""
     coarsen_at: int = 0
     """How many slices must be held before old ones are merged again. Not saved."""
+    kept: Mapping[str, KeptChunks] = field(default_factory=dict)
+    """Derived from the slices, by the names of aggregates. Not saved."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -80,6 +85,12 @@ class Step:
         self._delay: Any = -1 if by_arrival else lane.delay
         self._moves = by_arrival or watermark_of is not None
         self._streams = watermark_of == "stream" and not by_arrival
+
+    @cached_property
+    def second_thread(self) -> SecondThread | None:
+        """Chooses whether ``lcs`` is kept between batches; None: it cannot be."""
+        chunk = chunk_of_batches(self._query, self._lane, self._decisions)
+        return SecondThread(self._query, chunk) if chunk else None
 
     # which rows are late
 
@@ -124,7 +135,7 @@ class Step:
     def _admit_by_key(self, keys: Keys, batch: Pending, delay: Any) -> tuple[Array | None, Keys]:
         """Rows move the watermark of their own key."""
         times, watermark, newest = batch.times, keys.watermark, keys.newest
-        if len(keys) == 1 and is_sorted(times) and times[0] >= watermark[0]:
+        if len(keys) == 1 and batch.span.ascends and times[0] >= watermark[0]:
             newest = np.maximum(newest, times[-1])
             watermark = np.maximum(watermark, times[-1] - delay) if self._moves else watermark
             return None, _accept(batch, evolve(keys, watermark=watermark, newest=newest), None)
@@ -154,6 +165,8 @@ class Step:
         direct, batch, pending = self._split(state, keys, batch)
         before, late = state.keys, None
         if len(direct):
+            if self._decisions.buffered:
+                state = evolve(state, kept={})  # they may lie in slices that it is of
             before = evolve(before, settled=before.settled + count_rows(direct.codes, len(keys)))
             moment = Moment(before, evolve(keys, settled=before.settled), state.marks)
             corrects = correcting_rows(direct, state.rules, moment)
@@ -179,7 +192,7 @@ class Step:
             state = place_rows(batch, state, Moment(before, after, state.marks))
             return self._fire(state, Moment(evolve(before, settled=counts), after, state.marks))
         state = _by_ranks(_fit(state, batch.columns))
-        return self._slice(state, before, after, evolve(batch, tied=tied))
+        return self._slice(state, before, after, evolve(batch, tied=tied), last=True)
 
     def scatters_well(self, state: State) -> bool:
         """Whether :meth:`finish` takes rows in any order."""
@@ -189,20 +202,37 @@ class Step:
     def finish_runs(
         self, state: State, starts: Array, times: Array, columns: Mapping[str, Array]
     ) -> tuple[State, Outcome]:
-        """:meth:`finish` where the rows, key by key from ``starts`` on, are one window after the other: no slices."""
+        """:meth:`finish` where the rows, key by key from ``starts`` on, are one window after the other: no slices.
+
+        Or where each row has a window, a range of rows.
+        """
         (rule,) = state.rules.rules
-        begins, start, end = rule.runs(times, starts)
         state = _by_ranks(_fit(state, columns))
+        if (ranges := rule.ranges(times, starts)) is not None:
+            return state, self._of_ranges(state, starts, columns, *ranges)
+        begins, start, end = rule.runs(times, starts)
         rows, which = np.append(begins, len(times)), np.arange(len(begins))
-        results = {}
+        results, lane_totals = {}, LaneTotals(state.aggregates)
         for name, aggregate in zip(state.names, state.aggregates, strict=True):
             partials = aggregate.form.reduce(aggregate.input(columns), rows)
-            results[name] = as_output(aggregate.form.totals(partials, which, which + 1))
+            results[name] = as_output(lane_totals.of(aggregate, partials, which, which + 1))
         zero, windows = constant(0, len(begins)), np.diff(np.searchsorted(begins, starts))
         return state, Outcome(self._lane, Runs(windows), zero, start, end, zero, results, self._query)
 
-    def _slice(self, state: State, before: Keys, keys: Keys, batch: Pending) -> tuple[State, Outcome]:
-        """Slice rows in the order of time, and fire."""
+    def _of_ranges(
+        self, state: State, starts: Array, columns: Mapping[str, Array], lo: Array, hi: Array, start: Array, end: Array
+    ) -> Outcome:
+        each, results, lane_totals = np.arange(len(lo) + 1), {}, LaneTotals(state.aggregates)
+        for name, aggregate in zip(state.names, state.aggregates, strict=True):
+            rows = aggregate.form.reduce(aggregate.input(columns), each)
+            results[name] = as_output(lane_totals.of(aggregate, rows, lo, hi))
+        zero = constant(0, len(lo))
+        return Outcome(self._lane, Runs(np.diff(starts)), zero, start, end, zero, results, self._query)
+
+    def _slice(
+        self, state: State, before: Keys, keys: Keys, batch: Pending, last: bool = False
+    ) -> tuple[State, Outcome]:
+        """Slice rows in the order of time, and fire. ``last``: no batch follows."""
         state = _fit(state, batch.columns)
         rows, rules = _order_rows(batch, before, self._decisions.in_order), state.rules
         moment = Moment(before, keys, state.marks, rows)
@@ -210,7 +240,7 @@ class Step:
         fresh = rules.slicer.slice_rows(rows, state.aggregates, moment)
         table, merges = rules.slicer.absorb(state.table, fresh, state.aggregates, moment, False)
         merges += state.merges + (len(rows) - len(fresh)) * len(state.aggregates)
-        return self._fire(evolve(state, table=table, merges=merges), moment)
+        return self._fire(evolve(state, table=table, merges=merges), moment, last=last)
 
     def _split(self, state: State, keys: Keys, batch: Pending) -> tuple[Pending, Pending, Pending]:
         """The rows that go straight into their slices, those that are sliced in order, and those that wait."""
@@ -229,7 +259,9 @@ class Step:
             return direct, waiting, none
         return direct, waiting.take(settled), waiting.take(~settled)
 
-    def _fire(self, state: State, moment: Moment, late: LateRows | None = None) -> tuple[State, Outcome]:
+    def _fire(
+        self, state: State, moment: Moment, late: LateRows | None = None, last: bool = False
+    ) -> tuple[State, Outcome]:
         """The results of the windows that are complete, and the state without the slices that none needs any more.
 
         ``late`` rows, which are in their slices already, correct results.
@@ -238,20 +270,28 @@ class Step:
         view = rules.view(state.table, keys)
         windows, columns = rules.complete(view, moment), state.table.partials
         revision = np.zeros(len(windows), np.int64)
+        if windows.early is not None:
+            revision[windows.early] = EARLY
         if late is not None:
             corrected = correct(late, windows, state.revisions, rules, state.aggregates, moment, len(state.table))
             windows, revision = corrected.windows, corrected.revision
             columns = tuple(map(concatenate, zip(columns, corrected.partials, strict=True)))
             state, merges = evolve(state, revisions=corrected.revisions), merges + corrected.merges
-        outputs = []
-        for aggregate, partials in zip(state.aggregates, columns, strict=True):
+        outputs, kept, lane_totals = [], {}, LaneTotals(state.aggregates)
+        for name, aggregate, partials in zip(state.names, state.aggregates, columns, strict=True):
             if not len(windows):
                 outputs.append(aggregate.nothing)
                 continue
-            totals = aggregate.form.totals(partials, windows.lo, windows.hi)
+            if not last and self.second_thread is not None and self.second_thread.pays(name, aggregate):
+                chunks = state.kept.get(name) or KeptChunks(self.second_thread.chunk)
+                slices = Slices(partials, view.begins, keys.evicted)
+                totals, kept[name] = chunks.totals(aggregate.form, slices, windows.code, windows.lo, windows.hi)
+            else:
+                totals = lane_totals.of(aggregate, partials, windows.lo, windows.hi)
             outputs.append(as_output(totals))
             merges += totals.merges
         if len(windows):
+            state = evolve(state, kept=kept)
             keys = evolve(keys, results=keys.results + count_rows(windows.code, len(keys)))
         table, lost = rules.evict(view, moment)
         if table is not state.table:
@@ -271,9 +311,9 @@ def place_rows(batch: Pending, state: State, moment: Moment) -> State:
     state = _fit(state, batch.columns)
     aggregates, keys, rules = state.aggregates, len(moment.after), state.rules
     fresh = None
-    if rules.scatters and not (keys == 1 and is_sorted(batch.times)):
+    if rules.scatters and not (keys == 1 and batch.span.ascends):
         codes = None if keys == 1 else batch.codes
-        fresh = rules.direct.scatter_rows(codes, batch.times, batch.columns, aggregates, keys)
+        fresh = rules.direct.scatter_rows(codes, batch.times, batch.columns, aggregates, keys, batch.span)
     if fresh is None:
         fresh = rules.direct.slice_rows(_order_rows(batch, moment.before), aggregates, moment)
     table, merges = rules.direct.absorb(state.table, fresh, aggregates, moment, True)
@@ -320,7 +360,7 @@ def _fit(state: State, columns: Mapping[str, Array]) -> State:
         for new, old, partials in zip(aggregates, state.aggregates, state.table.partials, strict=True)
     ]
     table = evolve(state.table, partials=tuple(partials for _, partials in pairs))
-    return evolve(state, table=table, aggregates=tuple(aggregate for aggregate, _ in pairs))
+    return evolve(state, table=table, aggregates=tuple(aggregate for aggregate, _ in pairs), kept={})
 
 
 def _by_ranks(state: State) -> State:

@@ -32,13 +32,13 @@ from sash.kernels import tiers
 from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
-from sash.kernels.partition import Partition, ascends_by_group, is_sorted
+from sash.kernels.partition import Partition, ascends_by_group
 from sash.kernels.rolling.groups import GroupedWindows, number_windows
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.columns import Runs
-from sash.values.shares import Shares, available_threads
+from sash.values.shares import Shares, Span, available_threads, span_of
 from sash.windows.base import RollingShape
 
 __all__ = ["run_whole"]
@@ -56,13 +56,14 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
     engine = ColumnEngine(query, lane, None, keys=keys)
     columns = engine.values(frame)
     shape = _rolling_shape(query, lane, columns)
-    if len(codes) >= LEAST and (keys > 1 or shape is not None) and not engine.scatters_well(times):
+    span = None if times is None or not len(times) else span_of(times)
+    if len(codes) >= LEAST and (keys > 1 or shape is not None) and not engine.scatters_well(span, len(codes)):
         order = Partition(codes, keys)
-        if shape is not None and (outcome := _run_rolling(engine, shape, order, times, columns)) is not None:
+        if shape is not None and (outcome := _run_rolling(engine, shape, order, times, span, columns)) is not None:
             return outcome
         if keys > 1:
-            return _run_blocks(engine, order, times, columns)
-    return engine.finish(None if keys == 1 else codes, times, columns, len(codes))
+            return _run_blocks(engine, order, times, span, columns)
+    return engine.finish(None if keys == 1 else codes, times, columns, len(codes), span)
 
 
 # one rolling window over numbers
@@ -71,25 +72,34 @@ def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame
 def _rolling_shape(query: Query, lane: Lane, columns: Columns) -> RollingShape | None:
     """The shape of the only window, if kernels of rows compute what kernels of slices do."""
     numbers = all(type(array) is np.ndarray and array.dtype in ("f8", "i8") for array in columns.values())
-    plain = all(aggregate.columns and not aggregate.carried for aggregate in query.aggregates.values())
+    plain = all(
+        aggregate.columns and not aggregate.carried and aggregate.where is None
+        for aggregate in query.aggregates.values()
+    )
     return query.named[lane.names[0]].rolling_shape if numbers and plain and len(lane.names) == 1 else None
 
 
 def _run_rolling(
-    engine: ColumnEngine, shape: RollingShape, order: Partition, times: Array | None, columns: Columns
+    engine: ColumnEngine,
+    shape: RollingShape,
+    order: Partition,
+    times: Array | None,
+    span: Span | None,
+    columns: Columns,
 ) -> Outcome | None:
     """The same by kernels of rows; None if they cannot: a key's rows do not come in order, or are not compiled."""
-    if times is not None and not is_sorted(times) and not ascends_by_group(order.take(times), order.starts):
+    if times is not None and not _ascend(span) and not ascends_by_group(order.take(times), order.starts):
         return None
     windows = shape.completed(order.counts)
     before = np.concatenate([[0], np.cumsum(windows)])
     start, end = np.empty(before[-1], np.int64), np.empty(before[-1], np.int64)
     rows = {name: order.take(column) for name, column in columns.items()}
+    aggregations = engine.query.aggregates
+    by_column: dict[Any, dict[str, Aggregation]] = {}
+    for name, aggregation in aggregations.items():
+        by_column.setdefault(aggregation.columns if aggregation.by_ranks else name, {})[name] = aggregation
     try:
-        runs = {
-            name: _run_of(aggregation, shape, rows, order.starts, before)
-            for name, aggregation in engine.query.aggregates.items()
-        }
+        runs = [_run_of(group, shape, rows, order.starts, before) for group in by_column.values()]
     except NotCompilable:
         return None
 
@@ -98,38 +108,52 @@ def _run_rolling(
 
     cores = available_threads()
     cores = cores if before[-1] >= cores * tiers.COMPILE_ROWS else 1  # kernels that run as Python would take turns
-    tasks = [
-        (run, lo, hi) for run in (*(run.run for run in runs.values()), number) for lo, hi in _shares(before, cores)
-    ]
+    tasks = [(run, lo, hi) for run in (*(run.run for run in runs), number) for lo, hi in _shares(before, cores)]
     _map(lambda task: task[0](*task[1:]), tasks, cores)
-    aggregates = {name: run.results() for name, run in runs.items()}
+    results = {
+        name: column
+        for run, group in zip(runs, by_column.values(), strict=True)
+        for name, column in zip(group, run.columns(), strict=True)
+    }
+    aggregates = {name: results[name] for name in aggregations}
     zero = constant(0, len(end))
     return Outcome(engine.lane, Runs(windows), zero, start, end, zero, aggregates, engine.query)
 
 
+def _ascend(span: Span | None) -> bool:
+    return span is not None and span.ascends
+
+
 def _run_of(
-    aggregation: Aggregation, shape: RollingShape, rows: Columns, starts: Array, before: Array
+    group: Mapping[str, Aggregation], shape: RollingShape, rows: Columns, starts: Array, before: Array
 ) -> GroupedWindows | _GroupedRanks:
+    """What runs one aggregation, or several quantiles of one column."""
+    aggregation, *others = group.values()
     batch = InputColumns(tuple(rows[column] for column in aggregation.columns), None, None)
     if aggregation.by_ranks:
-        return _GroupedRanks(RankedRolling(aggregation, shape), batch, starts)
+        return _GroupedRanks([aggregation, *others], shape, batch, starts)
     return GroupedWindows(lambda: CompiledRolling(aggregation, *shape, "sba", batch, exact=True), batch, starts, before)
 
 
 class _GroupedRanks:
-    """:class:`GroupedWindows` of medians and quantiles."""
+    """:class:`GroupedWindows` of medians and quantiles of one column."""
 
-    def __init__(self, window: RankedRolling, batch: InputColumns, starts: Array) -> None:
-        self._window, self._batch, self._starts = window, batch, starts
-        self._parts: dict[int, Any] = {}
+    def __init__(
+        self, aggregations: Sequence[Aggregation], shape: RollingShape, batch: InputColumns, starts: Array
+    ) -> None:
+        self._aggregations, self._batch, self._starts = aggregations, batch, starts
+        self._window = RankedRolling(aggregations[0], shape)
+        self._parts: dict[int, list[Any]] = {}
 
     def run(self, first: int, last: int) -> None:
         starts = self._starts[first : last + 1]
         batch = self._batch.part(slice(starts[0], starts[-1]))
-        self._parts[first] = self._window.feed_groups(batch, starts - starts[0])[1]
+        self._parts[first] = self._window.feed_groups_to(self._aggregations, batch, starts - starts[0])[1]
 
-    def results(self) -> Any:
-        return _join([self._parts[first] for first in sorted(self._parts)])
+    def columns(self) -> list[Any]:
+        """The results of each."""
+        parts = [self._parts[first] for first in sorted(self._parts)]
+        return [_join(columns) for columns in zip(*parts, strict=True)]
 
 
 def _shares(before: Array, cores: int) -> Shares:
@@ -142,14 +166,18 @@ def _shares(before: Array, cores: int) -> Shares:
 # all other windows
 
 
-def _run_blocks(whole: ColumnEngine, order: Partition, times: Array | None, columns: Columns) -> Outcome:
+def _run_blocks(
+    whole: ColumnEngine, order: Partition, times: Array | None, span: Span | None, columns: Columns
+) -> Outcome:
     """Each block of keys by an engine of its own."""
     before, keys = order.starts, len(order.counts)
     ordered = None if times is None else order.take(times)
-    in_order = times is not None and is_sorted(times)
     rows = {name: order.take(column) for name, column in columns.items()}
     first_keys = np.flatnonzero(np.diff(before[:-1] // BLOCK, prepend=-1))
     blocks = list(pairwise([*first_keys.tolist(), keys]))
+
+    def in_order(times: Array, starts: Array) -> bool:
+        return _ascend(span) or ascends_by_group(times, starts)
 
     def run_block(block: tuple[int, int]) -> Outcome:
         first, last = block
@@ -157,8 +185,8 @@ def _run_blocks(whole: ColumnEngine, order: Partition, times: Array | None, colu
         engine = ColumnEngine(whole.query, whole.lane, None, keys=last - first) if first else whole.begin_again(last)
         times = None if ordered is None else ordered[part]
         values = {name: column[part] for name, column in rows.items()}
-        if times is not None and engine.has_runs and (in_order or ascends_by_group(times, starts)):
-            return engine.finish_runs(starts, times, values)
+        if times is not None and span is not None and engine.has_runs and in_order(times, starts):
+            return engine.finish_runs(starts, times, values, span)
         codes = None if last == first + 1 else np.asarray(Runs(np.diff(starts)))
         outcome = engine.finish(codes, times, values, part.stop - part.start)
         return replace(outcome, codes=Runs.of(outcome.codes, last - first))

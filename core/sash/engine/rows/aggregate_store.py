@@ -1,7 +1,7 @@
 """The aggregate store: the partials of slices, and what a window over some of them adds up to.
 
 Slices are known by a number that grows by one with each (`Chunks`, `Queues`), or, where slices can still change, by a
-key that tells their place among the others (`Lazy`, `Eager`):
+key that orders them (`Lazy`, `Eager`):
 
 | store | a slice comes | changes | a window | for |
 | --- | --- | --- | --- | --- |
@@ -48,7 +48,7 @@ class Chunks:
     """SBA over slices that windows of all lengths share, or PBA with a pool.
 
     Each window of n slices is cut at multiples of a chunk length b, so that it is one element of ``lcs``, whole chunks,
-    and one of ``csa``. ``chunk_of`` tells b for n: by default the largest power of two that is at most n / 2. So
+    and one of ``csa``. ``chunk_of`` chooses b for n: by default the largest power of two that is at most n / 2. So
     windows of similar lengths use the same chunks, and b more slices come before a closed chunk's ``lcs`` is needed:
     one merge with each slice has it ready, and no window waits for a chunk.
 
@@ -83,7 +83,7 @@ class Chunks:
         self._level_for: dict[int, _Level] = {}  # by the slices of a window
         self._awaited = [self._level(length) for length in {self._chunk_of(slices) for slices in expected}]
         self._unfinished: list[Chunk] = []
-        self._leaving: list[list[Any]] = []  # emptied by and by: to free a long list at once takes milliseconds
+        self._leaving: list[list[Any]] = []  # emptied bit by bit: to free a long list at once takes milliseconds
 
     @property
     def eager(self) -> bool:
@@ -94,8 +94,8 @@ class Chunks:
         self._partials.append(partial)
         if self._unfinished:
             self._step()
-        for gone in self._leaving:
-            del gone[-2:]
+        for partials in self._leaving:
+            del partials[-2:]
         end = self._begin + len(self._partials)
         for level in self._awaited:
             csa = level.csa
@@ -201,7 +201,7 @@ class Chunks:
             return  # later, some at once
         del self._partials[: upto - self._begin]
         self._begin = upto
-        self._leaving = [gone for gone in self._leaving if gone]
+        self._leaving = [partials for partials in self._leaving if partials]
         for length, level in self._levels.items():
             for number in [number for number in level.closed if (number + 1) * length <= upto]:
                 _, chunk = level.closed.pop(number)
@@ -288,10 +288,10 @@ class Lazy:
         return _in_pairs(self._combine, [self._partials[key] for key in keys])
 
     def evict(self, upto: Any) -> None:
-        gone = bisect_left(self._keys, upto)
-        for key in self._keys[:gone]:
+        count = bisect_left(self._keys, upto)
+        for key in self._keys[:count]:
             del self._partials[key]
-        del self._keys[:gone]
+        del self._keys[:count]
 
 
 class Eager:

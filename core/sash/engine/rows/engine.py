@@ -20,6 +20,7 @@ from sash.engine.planner import LanePlan
 from sash.engine.results import Emitted, RowOutcome
 from sash.engine.rows.count_lane import CountLane
 from sash.engine.rows.lane import RowLane
+from sash.engine.rows.time_lane import TimeLane
 from sash.frames import Frame
 from sash.query import Query
 from sash.query.lanes import WatermarkOf
@@ -29,14 +30,13 @@ from sash.state.lane_state import LaneState
 __all__ = ["AnyLane", "RowEngine"]
 
 Array = np.ndarray[Any, Any]
-AnyLane = RowLane | CountLane
+AnyLane = RowLane | CountLane | TimeLane
 NONE = np.zeros(0, np.int64)
-_new = tuple.__new__  # creates a named tuple faster than its class does
 _COUNTED = ("late_corrected", "late_dropped", "slices_held", "tuples_held", "merges")
 
 
 class RowEngine:
-    """Holds a :class:`CountLane` or a :class:`RowLane` for each key: ``lanes``, by the number of the key.
+    """Holds a lane for each key, by the number of the key: flat ones where they can run the query, else a RowLane.
 
     ``watermark_of`` says whose watermark a row moves: "key", "stream" (all keys'), or None: only :meth:`advance` does.
     """
@@ -70,12 +70,12 @@ class RowEngine:
             lane = self._touch(code)
             for place in places.tolist():
                 if marks is not None and marks[place] is not None:
-                    emitted += [Emitted(code, result) for result in lane.move(marks[place])]
-                results = lane.take(inside[place], values[place])
+                    emitted += lane.move(code, marks[place])
+                results = lane.take(code, inside[place], values[place])
                 if results is None:
                     late.append(place)
                 else:
-                    emitted += [Emitted(code, result) for result in results]
+                    emitted += results
             if marks is not None:
                 self._set_timer(code, lane)
         if marks is not None and marks[-1] is not None:
@@ -93,23 +93,18 @@ class RowEngine:
             self._touched[code] = lane
         if self.streams:
             return self._take_in_stream(code, lane, time, values)
-        results, emitted = lane.take(time, values), []
-        if results is None:
-            return None
-        for result in results:  # mostly one or none: a loop is faster than a comprehension
-            emitted.append(_new(Emitted, (code, result)))  # noqa: PERF401
-        return emitted
+        return lane.take(code, time, values)
 
     def _take_in_stream(self, code: int, lane: AnyLane, time: Any, values: tuple[Any, ...]) -> list[Emitted] | None:
         """:meth:`take` where the row moves the watermark of all keys."""
-        advanced, emitted = self.advanced, []
+        advanced, caught_up = self.advanced, None
         if advanced is not None and (lane.watermark is None or advanced > lane.watermark):
-            emitted = [Emitted(code, result) for result in lane.move(advanced)]
-        results = lane.take(time, values)
-        if results is None:
+            caught_up = lane.move(code, advanced)
+        emitted = lane.take(code, time, values)
+        if emitted is None:
             return None
-        for result in results:
-            emitted.append(_new(Emitted, (code, result)))
+        if caught_up:
+            emitted = caught_up + emitted
         timers = self._timers if self._timers is not None else self._heap()
         watermark = time - self.lane.delay
         if advanced is None or watermark > advanced:
@@ -135,15 +130,15 @@ class RowEngine:
         while len(self.lanes) < keys:
             lane = self._new_lane()
             if self.advanced is not None:
-                lane.move(self.advanced)
+                lane.move(len(self.lanes), self.advanced)
             self._timer_of.append(math.inf)
             self.lanes.append(lane)
 
     def _new_lane(self, state: KeyState | None = None) -> AnyLane:
         """The lane of a key that is new, or goes on from ``state``."""
-        counting = CountLane.of(self._query, self._planned, state)
-        if counting is not None:
-            return counting
+        for flat in (CountLane, TimeLane):
+            if (suited := flat.of(self._query, self._planned, state)) is not None:
+                return suited
         lane = RowLane(self._query, self.lane, self._planned.decisions, self._planned.store, self._moves)
         if state is not None:
             lane.load(state)
@@ -160,9 +155,13 @@ class RowEngine:
             emitted = self._advance_stream(watermark) if self.advanced is None or watermark > self.advanced else []
             return RowOutcome(self.lane, emitted, self._query)
         self.advanced = watermark if self.advanced is None else max(self.advanced, watermark)
-        emitted = [
-            Emitted(code, result) for code in range(len(self.lanes)) for result in self._touch(code).move(watermark)
-        ]
+        emitted = [result for code in range(len(self.lanes)) for result in self._touch(code).move(code, watermark)]
+        return RowOutcome(self.lane, emitted, self._query)
+
+    def end_key(self, code: int) -> RowOutcome:
+        """No row of one key comes any more."""
+        self.dropped = NONE
+        emitted = self._touch(code).move(code, math.inf) if code < len(self.lanes) else []
         return RowOutcome(self.lane, emitted, self._query)
 
     def _advance_stream(self, watermark: Any) -> list[Emitted]:
@@ -178,7 +177,7 @@ class RowEngine:
         emitted = []
         for code in sorted(codes):
             lane = self._touch(code)
-            emitted += [Emitted(code, result) for result in lane.move(watermark)]
+            emitted += lane.move(code, watermark)
             self._set_timer(code, lane)
         return emitted
 
@@ -201,6 +200,14 @@ class RowEngine:
         """The earliest timer of a key. O(keys)."""
         times = [time for lane in self.lanes if (time := lane.next_end()) is not None]
         return min(times, default=None)
+
+    @property
+    def watermark(self) -> Any:
+        """The latest watermark of a key; None: there is none. O(1), or O(keys) where each has its own."""
+        if self.streams:
+            return self.advanced
+        watermarks = [self.advanced, *(lane.watermark for lane in self.lanes)]
+        return max((watermark for watermark in watermarks if watermark is not None), default=None)
 
     def newest(self) -> list[Any]:
         """The latest time of each key."""

@@ -13,35 +13,11 @@ import numpy as np
 
 from sash.aggregations.base import Flat
 from sash.aggregators.pba import SharedChunk
-from sash.kernels.rolling.kernels import backward_pass
-from sash.kernels.tiers import Source, kernels_of
+from sash.kernels.fallback import RowSuffixes
 
 __all__ = ["FlatChunk", "OpenRows"]
 
 Array = np.ndarray[Any, Any]
-
-
-# Rows are merged in place, so their numbers stand for them.
-_SUFFIXES = """
-@part
-def combine(rows, j, g):
-    merge(rows[j], rows[g])
-    return j
-
-""" + backward_pass("@kernel\ndef suffixes(n, rows):", "j", context="rows, ")
-
-
-class _Suffixes:
-    """The kernel that merges rows in place. Compiled now: in the other thread all would wait for it."""
-
-    def __init__(self, flat: Flat) -> None:
-        self._kernels = kernels_of(Source({"merge": flat.merge}, _SUFFIXES, flat.dtype, at_once=True))
-        self(np.zeros((2, flat.width), flat.dtype))
-
-    def __call__(self, rows: Array) -> None:
-        if len(rows) > 1:
-            rows = rows[1:]  # the lcs of a whole chunk is its csa
-            self._kernels.run("suffixes", len(rows), (len(rows),), (rows,))
 
 
 class OpenRows:
@@ -49,7 +25,7 @@ class OpenRows:
 
     def __init__(self, flat: Flat, length: int) -> None:
         self._flat, self._length = flat, length
-        self._suffixes = _Suffixes(flat)
+        self._suffixes = RowSuffixes(flat)
         self._begin()
 
     def _begin(self) -> None:
@@ -109,7 +85,7 @@ class FlatChunk(SharedChunk):
     def complete(self, first: int = 1) -> None:
         """Compute all of ``lcs``, if it is not there."""
         if self.done > 1:
-            self._suffixes(self._rows)
+            self._suffixes(self._rows[1:])  # the lcs of a whole chunk is its csa
             self.done = 1
 
 

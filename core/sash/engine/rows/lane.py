@@ -14,20 +14,20 @@ from typing import Any
 
 from sash.engine.coarsening import coarsen, next_coarsening
 from sash.engine.decisions import Decisions
-from sash.engine.rows import state as rowstate
+from sash.engine.results import Emitted
 from sash.engine.rows.aggregate_store import Store
 from sash.engine.rows.bundle import Bundle, Values
 from sash.engine.rows.slicer import Slicer
 from sash.engine.rows.slices import Slice, put_back_end
 from sash.engine.rows.totals import totals_of
 from sash.engine.rows.watches.all import Watches
-from sash.engine.rows.watches.base import Closing, Result
+from sash.engine.rows.watches.base import Closing
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.state.key_states import KeyState
 from sash.state.lane_state import WindowState, next_block
 
-__all__ = ["Result", "RowLane"]
+__all__ = ["RowLane"]
 
 
 class RowLane:
@@ -131,8 +131,8 @@ class RowLane:
 
     # tuples
 
-    def take(self, time: Any, values: Values) -> list[Result] | None:
-        """Take a tuple and return its results. None: it is too late, and dropped."""
+    def take(self, code: int, time: Any, values: Values) -> list[Emitted] | None:
+        """Take a tuple of the key ``code`` and return its results. None: it is too late, and dropped."""
         if self.open_slice is not None and self._take_quietly(time, values):
             return []
         slicer = self.slicer
@@ -147,7 +147,7 @@ class RowLane:
         slicer.slices.journal = (slicer.slices.journal, "late_corrected", self.late_corrected)
         position = slicer.accept(time, values, partial, late)
         corrected = iter(()) if position is None else self.watches.corrections(time, position, self.watermark)
-        results = self._advance(self._next_watermark(time), corrected)
+        results = self._advance(code, self._next_watermark(time), corrected)
         self.late_corrected += late
         self._commit()
         return results
@@ -220,36 +220,39 @@ class RowLane:
         watermark = time - self._lag
         return watermark if self.watermark is None else max(self.watermark, watermark)
 
-    def move(self, watermark: Any) -> list[Result]:
-        """Move the watermark: no tuple before it comes anymore. Returns the results of complete windows."""
+    def move(self, code: int, watermark: Any) -> list[Emitted]:
+        """Move the watermark: no tuple before it comes any more. Returns the results of complete windows."""
         if self.watermark is not None and watermark <= self.watermark:
             return []
         if self.open_slice is not None and watermark < self.quiet_until:
             self.watermark = watermark
             return []
         self.slicer.slices.touch()
-        results = self._advance(watermark, iter(()))
+        results = self._advance(code, watermark, iter(()))
         self._commit()
         return results
 
-    def _advance(self, upto: Any, corrected: Iterator[Closing]) -> list[Result]:
+    def _advance(self, code: int, upto: Any, corrected: Iterator[Closing]) -> list[Emitted]:
         if upto is None:
             return []
         slicer = self.slicer
         if slicer.pending:
             slicer.settle(upto)
-        results = self._results(chain(corrected, self.watches.complete(self.watermark, upto, slicer.settled)))
+        results = self._results(code, chain(corrected, self.watches.complete(self.watermark, upto, slicer.settled)))
         self.watermark = upto
         return results
 
-    def _results(self, closings: Iterator[Closing]) -> list[Result]:
+    def _results(self, code: int, closings: Iterator[Closing]) -> list[Emitted]:
         """Closings as results, in order. Totals are computed at once: a later split would renumber slices."""
         total, lower = self.totals.of, self.bundle.lower
         completed = [(closing, lower(total(closing))) for closing in closings]
         if len(completed) > 1:
             completed.sort(key=lambda pair: pair[0][:5])
         self.results += len(completed)
-        return [Result(closing.window, closing.start, closing.end, closing.revision, row) for closing, row in completed]
+        return [
+            Emitted(code, which.window, which.start, which.end, which.revision, row, which.replaced)
+            for which, row in completed
+        ]
 
     def _commit(self) -> None:
         slices = self.slicer.slices
@@ -260,7 +263,7 @@ class RowLane:
         self._arm_quiet_path()
 
     def _evict(self) -> None:
-        """Drop the slices that no window needs anymore, and kept tuples that cannot move anymore."""
+        """Drop the slices that no window needs any more, and kept tuples that cannot move any more."""
         horizon, slices = self.watermark - self.lane.lateness, self.slicer.slices
         slices.journal = ((slices.journal, "_numbered", self._numbered), "_evict_at", self._evict_at)
         held = slices.all
@@ -307,9 +310,9 @@ class RowLane:
             self.watermark,
             slicer.newest,
             slicer.accepted,
-            rowstate.slice_states(slicer.slices, self.bundle),
-            rowstate.waiting(slicer),
-            rowstate.copy_windows(self._states, self.lane.names),
+            slicer.slices.states(),
+            slicer.waiting(),
+            {name: self._states[name].copy() for name in self.lane.names},
             slicer.direct_until,
             slicer.final(self.watermark, horizon),
             self._numbered,
@@ -329,9 +332,9 @@ class RowLane:
         self.late_dropped, self.late_corrected = state.late_dropped, state.late_corrected
         self.results, self.bundle.count.merges = state.results, state.merges
         self._numbered = state.numbered
-        self._states = rowstate.copy_windows(state.windows, self.lane.names)
+        self._states = {name: state.windows[name].copy() for name in self.lane.names}
         slicer = self.slicer
-        rowstate.fill(slicer, state, self.bundle)
+        slicer.fill(state)
         held = slicer.slices.all
         self._evict_at = self._next_eviction(len(held))
         self._coarsen_at = 0  # reading has cost as much as looking at all slices does

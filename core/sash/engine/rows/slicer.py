@@ -17,6 +17,7 @@ from sash.engine.rows.bundle import Bundle, Values
 from sash.engine.rows.slices import Slice, Slices
 from sash.engine.rows.watches.all import Watches
 from sash.query.lanes import Lane
+from sash.state.key_states import KeyState
 from sash.state.lane_state import Tuple
 
 __all__ = ["Slicer"]
@@ -92,7 +93,7 @@ class Slicer:
             self.settling = []
 
     def place_pending(self) -> None:
-        """Put all waiting tuples into slices: the windows that made them wait are gone."""
+        """Put all waiting tuples into slices: no window makes them wait any more."""
         waiting, self.pending = sorted(self.pending), []
         for time, _, values in waiting:
             self._place(time, values, self._bundle.lift(values))
@@ -168,11 +169,14 @@ class Slicer:
         elif fits_next:
             slices.add(held[after], time, partial, values)
         else:
-            slices.insert(after, time, position, partial, end, None)
+            # Apart from its neighbours, perhaps by a gap only, and perhaps the newest: it is no tip to merge.
+            slices.insert(after, time, position, partial, end, None).edge = True
         if watches.on_positions:
             slices.move_positions(slices.covering(time) + 1)
-        for watch in watches.sessions:
-            watch.look_again(time)
+        for session in watches.sessions:
+            session.look_again(time)
+        for trailing in watches.trailing:
+            trailing.look_again(time)
         return position
 
     def _fits(self, at: int, time: Any) -> bool:
@@ -186,7 +190,7 @@ class Slicer:
         self._observe(time, values)
         at = slices.covering(time)
         if watches.edged or not self._fits(at, time):
-            return self._slice_anew(max(at, 0), time, values)
+            return self._slice_again(max(at, 0), time, values)
         slice_ = slices.all[at]
         position = slice_.position + bisect_right(slice_.tuples or (), time, key=itemgetter(0))
         slices.add(slice_, time, partial, values)
@@ -217,8 +221,8 @@ class Slicer:
             held[number].counted = True
             edge = watches.count_clock.next(edge)
 
-    def _slice_anew(self, at: int, time: Any, values: Values) -> int:
-        """Slice the tuples from slice ``at`` on anew, with a new one among them. Returns its position."""
+    def _slice_again(self, at: int, time: Any, values: Values) -> int:
+        """Slice the tuples from slice ``at`` on again, with a new one among them. Returns its position."""
         slices = self.slices
         while at < len(slices.all) and slices.all[at].tuples is None:
             at += 1  # from before tuples were kept: it ends where they begin
@@ -236,6 +240,27 @@ class Slicer:
         for watch in self.watches.sessions:
             watch.look_again()
 
+    # state
+
+    def waiting(self) -> list[Tuple]:
+        """The tuples that wait, in order of arrival."""
+        return [(time, values) for time, _, values in sorted(self.pending, key=itemgetter(1))]
+
+    def fill(self, state: KeyState) -> None:
+        """Take over the tuples and slices of a state. The caller sets the edges afterwards. O(state)."""
+        self.accepted, self.newest, self.direct_until = state.accepted, state.newest, state.direct_until
+        first = -len(state.pending)
+        self.pending = [(time, first + number, values) for number, (time, values) in enumerate(state.pending)]
+        heapify(self.pending)
+        self.slices = slices = Slices(self._bundle)
+        position = self.settled - sum(slice_.count for slice_ in state.slices)
+        for at, saved in enumerate(state.slices):
+            partial = self._bundle.join(saved.partials)
+            slice_ = slices.insert(at, saved.first, position, partial, math.inf, saved.tuples)
+            slice_.last, slice_.count, slice_.edge = saved.last, saved.count, True
+            position += saved.count
+        slices.journal = None
+
     # what can change no more
 
     def begin_slice(self) -> None:
@@ -244,7 +269,7 @@ class Slicer:
             slice_.end = min(slice_.end, slice_.last)
 
     def final(self, watermark: Any, horizon: Any) -> int:
-        """The number of oldest slices that cannot change anymore if no tuple before ``horizon`` comes."""
+        """The number of oldest slices that cannot change any more if no tuple before ``horizon`` comes."""
         held, decisions = self.slices.all, self._decisions
         if decisions.forward or watermark is None or not held:
             return 0
@@ -257,7 +282,7 @@ class Slicer:
         return at
 
     def drop_tuples(self, horizon: Any) -> None:
-        """Drop the tuples that slices before ``horizon`` keep: no tuple can come among them anymore."""
+        """Drop the tuples that slices before ``horizon`` keep: no tuple can come among them any more."""
         if not self._slices_keep or self._decisions.forward:
             return
         closed = self.slices.all[: self.closed(horizon)]

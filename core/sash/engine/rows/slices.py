@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from sash.engine.rows.bundle import Bundle
+from sash.state.key_states import SliceState
 from sash.state.lane_state import Tuple
 
 __all__ = ["Slice", "Slices", "cut", "put_back_end"]
@@ -27,8 +28,8 @@ class Slice:
     """Neighbouring tuples as one partial.
 
     ``first`` and ``last`` are their times, ``position`` is that of the first among all tuples, ``end`` the next edge of
-    a window on time. ``edge``: a window's edge is at its begin; ``counted``: one on counts. ``key`` tells its place
-    among slices and never changes. ``tuples`` is None if they are not kept.
+    a window on time. ``edge``: a window's edge is at its begin; ``counted``: one on counts. ``key`` orders
+    slices and never changes. ``tuples`` is None if they are not kept.
     """
 
     __slots__ = ("count", "counted", "edge", "end", "first", "key", "last", "partial", "position", "tuples")
@@ -50,8 +51,8 @@ class Slices:
     ``changed`` holds those that a store has not seen as they are; a store that appends has the first ``sealed``.
 
     ``journal`` is how to take back what the current call has done: a chain ``(older, put_back, *what)``, newest first,
-    None if nothing has changed. An entry is made before its change, and ``put_back(*what)`` can be called again: it
-    does not matter how much of the change has been made. ``(older, name, value)`` is of an attribute of the lane.
+    None if nothing has changed. An entry is noted before its change, and ``put_back(*what)`` can be called again: it
+    does not matter how much of the change has happened. ``(older, name, value)`` is of an attribute of the lane.
     Neither ``changed`` nor ``sealed`` is put back, for they are derived. Entries refer to nothing that refers to the
     journal: no cycle keeps an operator alive.
     """
@@ -139,15 +140,15 @@ class Slices:
 
     def merge(self, at: int) -> None:
         """Merge: join the next slice to slice ``at``. 1 merge."""
-        slice_, gone = self.all[at : at + 2]
-        merged = self.bundle.combine(slice_.partial, gone.partial)
+        slice_, removed = self.all[at : at + 2]
+        merged = self.bundle.combine(slice_.partial, removed.partial)
         self._remember(slice_)
-        self.journal = (self.journal, _put_in, self.all, at + 1, gone)
-        slice_.partial, slice_.last, slice_.end = merged, gone.last, gone.end
-        slice_.count += gone.count
-        slice_.tuples = None if slice_.tuples is None or gone.tuples is None else slice_.tuples + gone.tuples
+        self.journal = (self.journal, _put_in, self.all, at + 1, removed)
+        slice_.partial, slice_.last, slice_.end = merged, removed.last, removed.end
+        slice_.count += removed.count
+        slice_.tuples = None if slice_.tuples is None or removed.tuples is None else slice_.tuples + removed.tuples
         del self.all[at + 1]
-        self.changed[gone.key] = None
+        self.changed[removed.key] = None
 
     def split(self, at: int, place: int) -> None:
         """Split: the tuples of slice ``at`` from number ``place`` on become a slice. All its merges."""
@@ -200,21 +201,21 @@ class Slices:
             slice_.position += 1
 
     def cut_off(self, at: int) -> list[Tuple]:
-        """Remove the slices from number ``at`` on, to be sliced anew. Returns the tuples that they keep."""
-        gone = self.all[at:]
-        self.journal = (self.journal, _put_behind, self.all, at, gone)
+        """Remove the slices from number ``at`` on, to slice them again. Returns the tuples that they keep."""
+        removed = self.all[at:]
+        self.journal = (self.journal, _put_behind, self.all, at, removed)
         del self.all[at:]
-        for slice_ in gone:
+        for slice_ in removed:
             self.changed[slice_.key] = None
-        return [kept for slice_ in gone for kept in slice_.tuples or ()]
+        return [kept for slice_ in removed for kept in slice_.tuples or ()]
 
     def drop_oldest(self, count: int) -> None:
-        """Remove ``count`` of the oldest slices, which no window needs anymore."""
+        """Remove ``count`` of the oldest slices, which no window needs any more."""
         self.journal = (self.journal, _put_before, self.all, self.all[:count])
         del self.all[:count]
 
     def drop_tuples(self, held: list[Slice]) -> None:
-        """Drop the tuples of these slices. They cannot be split anymore, and so take no more tuples."""
+        """Drop the tuples of these slices. They cannot be split any more, and so take no more tuples."""
         self.journal = (self.journal, _put_back_each, "tuples", [(slice_, slice_.tuples) for slice_ in held])
         self.journal = (self.journal, _put_back_each, "end", [(slice_, slice_.end) for slice_ in held])
         for slice_ in held:
@@ -225,6 +226,20 @@ class Slices:
         """Replace all slices. The caller rebuilds what is derived from them."""
         self.journal = (self.journal, _put_behind, self.all, 0, list(self.all))
         self.all[:] = held
+
+    def states(self) -> list[SliceState]:
+        """The slices as a state has them, with the partials of the aggregates apart. O(slices)."""
+        separate = self.bundle.separate
+        return [
+            SliceState(
+                slice_.first,
+                slice_.last,
+                slice_.count,
+                separate(slice_.partial),
+                None if slice_.tuples is None else list(slice_.tuples),
+            )
+            for slice_ in self.all
+        ]
 
     def touch(self) -> None:
         """Note that derived state changes, so that a rollback rebuilds it."""
@@ -273,15 +288,15 @@ def _take_out(held: list[Slice], new: Slice) -> None:
         held.remove(new)
 
 
-def _put_in(held: list[Slice], at: int, gone: Slice) -> None:
-    if at == len(held) or held[at] is not gone:
-        held.insert(at, gone)
+def _put_in(held: list[Slice], at: int, removed: Slice) -> None:
+    if at == len(held) or held[at] is not removed:
+        held.insert(at, removed)
 
 
-def _put_behind(held: list[Slice], at: int, gone: list[Slice]) -> None:
-    held[at:] = gone
+def _put_behind(held: list[Slice], at: int, removed: list[Slice]) -> None:
+    held[at:] = removed
 
 
-def _put_before(held: list[Slice], gone: list[Slice]) -> None:
-    if not held or held[0] is not gone[0]:
-        held[:0] = gone
+def _put_before(held: list[Slice], removed: list[Slice]) -> None:
+    if not held or held[0] is not removed[0]:
+        held[:0] = removed

@@ -29,8 +29,8 @@ class NumberedTotals:
         self._base = 0  # the store's number of our first slice
 
     def of(self, closing: Closing) -> Any:
-        """The partial of a window."""
-        if closing.total is not None:
+        """The partial of a window; None: it holds nothing."""
+        if closing.total is not None or closing.low == closing.high:
             return closing.total
         self._seal(closing.high)
         return self._store.total(closing.low + self._base, closing.high + self._base, closing.window)
@@ -47,7 +47,7 @@ class NumberedTotals:
         slices.sealed = max(slices.sealed, high)
 
     def evict(self, at: int) -> None:
-        """Drop the slices before number ``at``, which no window needs anymore."""
+        """Drop the slices before number ``at``, which no window needs any more."""
         slices = self._slices
         slices.changed.clear()  # slices are handed over when they are final
         self._seal(at)
@@ -66,8 +66,8 @@ class KeyedTotals:
         self._slices, self._store = slices, store
 
     def of(self, closing: Closing) -> Any:
-        """The partial of a window."""
-        if closing.total is not None:
+        """The partial of a window; None: it holds nothing."""
+        if closing.total is not None or closing.low == closing.high:
             return closing.total
         store, slices = self._store, self._slices
         for key, slice_ in slices.changed.items():
@@ -83,7 +83,7 @@ class KeyedTotals:
         """Nothing: the store takes slices when a window needs them."""
 
     def evict(self, at: int) -> None:
-        """Drop the slices before number ``at``, which no window needs anymore."""
+        """Drop the slices before number ``at``, which no window needs any more."""
         slices = self._slices
         key = slices.all[at].key
         self._store.evict(key)

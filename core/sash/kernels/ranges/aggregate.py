@@ -7,22 +7,38 @@ Only integer sums are held in another way, in halves that cannot overflow unseen
 from __future__ import annotations
 
 from functools import lru_cache
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
-from sash.aggregations.base import Aggregation
+from sash.aggregations.base import LOWER_ARRAYS, Aggregation
 from sash.kernels.compiled_aggregate import Array, CompiledAggregate, DTypes
 from sash.kernels.inputs import InputColumns, as_columns, as_kernel_columns, as_result, readable
 from sash.kernels.kinds import Kind, NotCompilable
-from sash.kernels.ranges.kernels import ACCUMULATE, FUNCTIONS, KEEP, MERGE, RANGES, REDUCE, SCATTER
-from sash.kernels.ranges.partials import SHORT, Partials, RangeTotals, as_column, as_dtype, assign, by_level, flat, take
+from sash.kernels.ranges.kernels import ACCUMULATE, FUNCTIONS, KEEP, MERGE, RANGES, REDUCE, SCATTER, SLIDE, SUFFIXES
+from sash.kernels.ranges.partials import (
+    SHORT,
+    Partials,
+    RangeTotals,
+    as_column,
+    as_dtype,
+    assign,
+    by_level,
+    flat,
+    one_level,
+    slides,
+    take,
+)
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
 from sash.values.shares import Shares, in_shares
 
 __all__ = ["RangesAggregate", "ranges_aggregate"]
+
+MEASURED = 4096
+"""So many merges tell what one takes: that they are started at all costs little beside them."""
 
 
 @lru_cache(maxsize=256)
@@ -32,7 +48,8 @@ def ranges_aggregate(aggregation: Aggregation, dtypes: DTypes, carries: bool = F
     ``carries``: for columns with nulls that are values. Behind all columns come those that tell where these nulls are.
     """
     odd = [str(dtype) for dtype in dtypes if dtype.kind not in "biufmM"]
-    odd += [str(dtype) for dtype in dtypes if dtype.kind in "mM" and not aggregation.takes_ticks]
+    times = [dtype for place, dtype in enumerate(dtypes) if place not in aggregation.time_columns or dtype.kind == "m"]
+    odd += [str(dtype) for dtype in times if dtype.kind in "mM" and not aggregation.takes_ticks]
     if odd:
         raise NotCompilable(f"a column is of type {odd[0]}, not of numbers")
     return RangesAggregate(aggregation, dtypes, carries)
@@ -58,6 +75,8 @@ class RangesAggregate(CompiledAggregate):
         self._result_skeleton = "x" if plain else _skeleton(self._kinds.result)
         self._result_type = like.result_type
         self._narrow = None if aggregation.result_column is None else like.dtypes[aggregation.result_column]
+        self.merge_ns: float | None = None
+        """The time of a merge, as measured in compiled code; None: none has run yet."""
         self._skips = aggregation.arity > 1 or aggregation.lift(None) is None  # else it counts rows, null or not
 
     def _text(self) -> str:
@@ -72,9 +91,12 @@ class RangesAggregate(CompiledAggregate):
             bare.fill(SCATTER, nulls="_nulls", null_rows="nulls, ", skip="if nulls[k]: continue"),
             flagged.fill(MERGE),
             flagged.fill(ACCUMULATE),
+            flagged.fill(SUFFIXES),
             flagged.fill(RANGES, emit=KEEP, merge="merged", real="_kept"),
             flagged.fill(RANGES, emit=flagged.emit(), merge="merged", real=""),
             bare.fill(RANGES, emit=bare.emit(), merge="combine", real="_real"),
+            flagged.fill(SLIDE, merge="merged", real=""),
+            bare.fill(SLIDE, merge="combine", real="_real"),
         ])  # fmt: skip
 
     def _shortcuts(self) -> dict[str, str]:
@@ -121,14 +143,52 @@ class RangesAggregate(CompiledAggregate):
         self.kernels.run("accumulate", len(begins), (tuple(map(readable, partials)), begins), (totals,))
         return totals
 
+    def suffixes(self, partials: Partials) -> Any:
+        """Each partial with all behind it: ``lcs``, for :meth:`fill_chunk`. A merge a partial, without the GIL."""
+        suffixes, size = self.empty(len(partials[0])), len(partials[0])
+        self.kernels.run("suffixes", size, (size, tuple(map(readable, partials))), (suffixes,))
+        return suffixes
+
+    def outputs(self, size: int) -> Any:
+        """Room for the results of so many ranges: :meth:`fill_ranges` and :meth:`fill_chunk` put them there."""
+        return self._outputs(size)
+
+    def fill_ranges(self, outputs: Any, which: slice, partials: Partials, lo: Array, hi: Array) -> int:
+        """What :meth:`totals` computes; how many merges it took."""
+        out, nulls = outputs
+        return self._ranges("", partials, lo, hi, take(out, which), nulls[which])
+
+    def fill_chunk(
+        self, outputs: Any, which: slice, lcs: Any, csa: Partials, slices: Partials, lo: Array, hi: Array
+    ) -> tuple[Partials, int]:
+        """The results of lcs[lo[i]], ``csa`` and the first hi[i] of the slices behind that, each merged in this order.
+
+        Returns ``csa`` with all that the last takes in, and how many merges it took: one a range and one a slice.
+        ``hi`` must not go back.
+        """
+        (out, nulls), first = outputs, int(lo[0])
+        lcs, csa = take(lcs, slice(first, int(lo[-1]) + 1)), tuple(map(np.array, csa))
+        real = "_real" if slices[0].all() and lcs[0].all() and csa[0].all() else ""
+        arrays = tuple(map(readable, slices)), readable(lo - first, np.int64), readable(hi, np.int64)
+        outputs = csa, take(out, which), nulls[which]
+        merges = self.kernels.run(f"chunk{real}", len(lo), (*arrays, tuple(map(readable, lcs))), outputs)
+        return csa, int(merges)
+
+    def results(self, outputs: Any, order: Array | None) -> tuple[Any, Array | None]:
+        """The results that were put there, in another order if one is given, and which are null."""
+        out, nulls = outputs if order is None else (take(outputs[0], order), outputs[1][order])
+        return self._as_results(out, nulls)
+
     def totals(self, partials: Partials, lo: Array, hi: Array) -> RangeTotals:
-        """The results of partials lo[i] … hi[i] - 1 for each i, at least one each, in any order.
+        """The results of partials lo[i] … hi[i] - 1 for each i, in any order; of none, that of no values.
 
         At most 2 merges a range and 2 a slice on each level, of which log₂ of the longest range can be in use:
-        see :mod:`sash.kernels.ranges.partials`.
+        see :mod:`sash.kernels.ranges.partials`. Where sizes vary and bounds never go back, 3 merges a range.
         """
         out, nulls = self._outputs(len(lo))
         real = "_real" if partials[0].all() else ""  # without identities, kernels need not look for them
+        if real and _are_single(lo, hi) and self._lower_at(partials, lo, out):
+            return RangeTotals(*self._as_results(out, nulls), 0)
         merges = self._ranges(real, partials, lo, hi, out, nulls)
         return RangeTotals(*self._as_results(out, nulls), merges)
 
@@ -179,6 +239,19 @@ class RangesAggregate(CompiledAggregate):
         """Fill the outputs, one a range, by the kernels of this form; the number of merges."""
         partials = tuple(map(readable, partials))
         lo, hi = readable(lo, np.int64), readable(hi, np.int64)
+        varies = one_level(lo, hi) is None
+        if varies and form != "_kept" and slides(lo, hi):
+            stack = self.empty(1 << int((hi - lo).max()).bit_length())
+            mask = len(stack[0]) - 1
+            rows = max(len(lo), len(partials[0]))
+            return int(self.kernels.run(f"slide{form}", rows, (partials, lo, hi, mask), (stack, out, nulls)))
+        if varies and (hi <= lo).any():
+            held = np.flatnonzero(hi > lo)
+            part, null = take(out, held), nulls[held]
+            merges = self._ranges(form, partials, lo[held], hi[held], part, null)
+            nulls[:] = True
+            assign((*out, nulls), held, (*part, null))
+            return merges
         merges = 0
         for level, which in by_level(lo, hi):
             if which is None:
@@ -189,14 +262,30 @@ class RangesAggregate(CompiledAggregate):
             assign((*out, nulls), which, (*part, null))
         return merges
 
+    def _lower_at(self, partials: Partials, places: Array, out: Partials) -> bool:
+        """Fill the outputs with the results of single partials, if NumPy can."""
+        lower = LOWER_ARRAYS.get(self.functions.lower)
+        if lower is None or len(out) > 1:
+            return False
+        with np.errstate(all="ignore"):
+            results = lower(*(array[places] for array in partials[1:]))
+        if results is not None:
+            out[0][:] = results
+        return results is not None
+
     def _level(
         self, form: str, partials: Partials, lo: Array, hi: Array, level: int, out: Partials, nulls: Array
     ) -> int:
         if level == SHORT:
             return int(self.kernels.run(f"fold{form}", len(lo), (partials, lo, hi), (out, nulls)))
         lcs, csa = self.empty(1 << level), self.empty(2 << level)
-        rows = max(len(lo), len(partials[0]))
-        return int(self.kernels.run(f"totals{form}", rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
+        rows, name = max(len(lo), len(partials[0])), f"totals{form}"
+        compiled, begin = self.kernels.kernels[name].compiled, perf_counter_ns()
+        merges = int(self.kernels.run(name, rows, (partials, lo, hi, level), (lcs, csa, out, nulls)))
+        if compiled is not None and merges >= MEASURED:
+            ns = (perf_counter_ns() - begin) / merges
+            self.merge_ns = ns if self.merge_ns is None else min(ns, self.merge_ns)
+        return merges
 
     def _as_results(self, out: Partials, nulls: Array) -> tuple[Any, Array | None]:
         aggregation = self.aggregation
@@ -216,6 +305,11 @@ class RangesAggregate(CompiledAggregate):
         for i, (row, null) in enumerate(zip(rows, nulls, strict=True)):
             results[i] = self.aggregation.empty if null else row
         return results
+
+
+def _are_single(lo: Array, hi: Array) -> bool:
+    """Whether each range is of one partial, as tumbling windows and sessions are."""
+    return bool(len(lo) and hi[0] - lo[0] == 1 and (hi - lo == 1).all())
 
 
 def _widest(dtype: np.dtype[Any]) -> np.dtype[Any]:

@@ -12,7 +12,9 @@ Loops run over views, or with unsigned indices: else each access would look whet
 
 from __future__ import annotations
 
-__all__ = ["ACCUMULATE", "FUNCTIONS", "KEEP", "MERGE", "RANGES", "REDUCE", "SCATTER"]
+from sash.kernels.rolling.kernels import backward_pass
+
+__all__ = ["ACCUMULATE", "FUNCTIONS", "KEEP", "MERGE", "RANGES", "REDUCE", "SCATTER", "SLIDE", "SUFFIXES"]
 
 FUNCTIONS = """
 @part
@@ -112,6 +114,8 @@ def accumulate(P, begins, S):
         {store S[k] = f}
 '''
 
+SUFFIXES = backward_pass("\n@kernel\ndef suffixes(n, P, S):", "{load P[j]}", "{store S[j] = g}", merge="merged")
+
 KEEP = "{store out[o] = r}"
 """What ranges emit where their partials are wanted and not their results."""
 
@@ -165,6 +169,25 @@ def chunks{real}(P, begin, edge, known, end, mask, L, C):
 
 
 @kernel
+def chunk{real}(P, lo, hi, L, C, out, null):
+    """Ranges that begin in one chunk, from lo in its lcs, and go on behind it; how many merges they took.
+
+    C is csa up to P, which are the slices behind; hi says how many of them a range takes in.
+    """
+    f = {load C[0]}
+    i, known = ZERO, 0
+    for q in range(lo.shape[0]):
+        for _ in range(hi[q] - known):
+            f = {merge}(f, {load P[i]})
+            i += ONE
+        known = hi[q]
+        j = u64(lo[q])
+        emit{real}(out, null, q, {merge}({load L[j]}, f))
+    {store C[0] = f}
+    return known + lo.shape[0]
+
+
+@kernel
 def totals{real}(P, lo, hi, level, L, C, out, null):
     """Ranges of one level, in the order of their first chunks; how many merges they took."""
     size = 1 << level
@@ -197,5 +220,47 @@ def totals{real}(P, lo, hi, level, L, C, out, null):
                 merges += 1
             emit{real}(out, null, k, f)
         q = stop
+    return merges
+'''
+
+SLIDE = '''
+
+@kernel
+def slide{real}(P, lo, hi, mask, L, out, null):
+    """Ranges whose bounds never go back, of any size and perhaps empty, by two stacks; how many merges they took.
+
+    L holds what each slice from the last begin up to the edge adds up to with those behind it there; f goes on from
+    the edge.
+    """
+    edge = known = hi[0]
+    merges = 0
+    f = {load P[0]}
+    for q in range(lo.shape[0]):
+        begin, end = lo[q], hi[q]
+        if begin == end:
+            null[q] = True
+            continue
+        if begin >= edge or q == 0:
+            j = u64(end - 1)
+            g = {load P[j]}
+            {store L[j & mask] = g}
+            for _ in range(end - 1 - begin):
+                j -= ONE
+                g = {merge}({load P[j]}, g)
+                {store L[j & mask] = g}
+            merges += end - 1 - begin
+            edge = known = end
+        i = u64(known)
+        for _ in range(end - known):
+            f = {load P[i]} if i == u64(edge) else {merge}(f, {load P[i]})
+            i += ONE
+        merges += end - known - (known == edge < end)
+        known = end
+        i = u64(begin)
+        g = {load L[i & mask]}
+        if end > edge:
+            g = {merge}(g, f)
+            merges += 1
+        emit{real}(out, null, q, g)
     return merges
 '''

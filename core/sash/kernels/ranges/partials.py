@@ -36,6 +36,8 @@ __all__ = [
     "by_level",
     "concatenate",
     "flat",
+    "one_level",
+    "slides",
     "take",
 ]
 
@@ -148,11 +150,10 @@ def by_level(lo: Array, hi: Array) -> Iterator[tuple[int, Array | None]]:
     """
     if not len(lo):
         return
-    sizes = hi - lo
-    level = max(SHORT, int(sizes[0]).bit_length() - 1)
-    if ((sizes <= 3) if level == SHORT else (sizes >> level == 1)).all():  # the usual case, and fast
-        yield level, _by_chunk(lo, level)
+    if (only := one_level(lo, hi)) is not None:  # the usual case, and fast
+        yield only, _by_chunk(lo, only)
         return
+    sizes = hi - lo
     levels = np.maximum(np.frexp(sizes)[1] - 1, SHORT)
     order = np.argsort(levels.astype(np.uint8), kind="stable")
     ends = np.cumsum(np.bincount(levels)).tolist()
@@ -161,6 +162,25 @@ def by_level(lo: Array, hi: Array) -> Iterator[tuple[int, Array | None]]:
             which = order[begin:end]
             by_chunk = _by_chunk(lo[which], level)
             yield level, which if by_chunk is None else which[by_chunk]
+
+
+def one_level(lo: Array, hi: Array) -> int | None:
+    """The level that all ranges are on; None: there are several, or empty ranges."""
+    sizes = hi - lo
+    if not len(sizes):
+        return SHORT
+    level = max(SHORT, int(sizes[0]).bit_length() - 1)
+    same = ((sizes <= 3) & (sizes > 0)) if level == SHORT else (sizes >> level == 1)
+    return level if same.all() else None
+
+
+def slides(lo: Array, hi: Array) -> bool:
+    """Whether neither bound of some ranges ever goes back.
+
+    >>> slides(np.array([0, 0, 3]), np.array([1, 5, 9])), slides(np.array([0, 2, 1]), np.array([4, 5, 6]))
+    (True, False)
+    """
+    return bool((lo[1:] >= lo[:-1]).all() and (hi[1:] >= hi[:-1]).all())
 
 
 def _by_chunk(lo: Array, level: int) -> Array | None:

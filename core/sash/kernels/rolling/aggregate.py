@@ -81,11 +81,16 @@ def rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool, fu
     return _aggregate(functions, aggregation.columnar(kind, False), dtypes, takes_tuples, masked, aggregation.name)
 
 
-def exact_rolling_aggregate(aggregation: Aggregation, dtypes: DTypes, masked: bool) -> RollingAggregate:
-    """The kernels of the functions that slices are merged with."""
-    functions = aggregation.sliced(dtypes[0].kind).functions
+def exact_rolling_aggregate(
+    aggregation: Aggregation, dtypes: DTypes, masked: bool, full: bool, pairs: bool
+) -> RollingAggregate:
+    """The kernels of the functions that slices are merged with, or of faster ones that lose no more digits."""
+    kind = dtypes[0].kind
+    sliced, clean = aggregation.sliced(kind).functions, aggregation.columnar(kind, True)
+    chooses = sliced == clean._replace(combine=sliced.combine)
+    functions = (aggregation.full_as_sliced(kind) if full else None) or (clean if chooses else sliced)
     takes_tuples = aggregation.arity > 1 and aggregation._lifts_rows
-    return _aggregate(functions, functions, dtypes, takes_tuples, masked, aggregation.name, pairs=False)
+    return _aggregate(functions, sliced, dtypes, takes_tuples, masked, aggregation.name, pairs)
 
 
 class RollingAggregate(CompiledAggregate):

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, readable
-from sash.kernels.partition import Partition, is_sorted
+from sash.kernels.partition import Partition
 from sash.kernels.rolling.runner import Arrays
 from sash.kernels.rolling.windows import CompiledRolling
 from sash.kernels.tiers import one_pass_after
+from sash.values.shares import is_sorted
 
 __all__ = ["GroupedWindows", "by_group", "grouped", "number_windows"]
 
@@ -29,8 +30,10 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
         return None, np.zeros(1, np.int64)
     array = np.ascontiguousarray(array, np.int64)
     first, last = int(array[0]), int(array[-1])
-    if 0 <= first <= last <= _most(size) and is_sorted(array):
-        return None, np.searchsorted(array, np.arange(last + 2)).astype(np.int64, copy=False)
+    if 0 <= first <= last <= _most(size):
+        starts = np.empty(last + 2, np.int64)
+        if _fill_starts(readable(array), starts):
+            return None, starts
     low, high = int(array.min()), int(array.max())
     if low < 0:
         raise ValueError(f"codes must not be negative; row {int(array.argmin())} has {low}")
@@ -38,6 +41,31 @@ def grouped(codes: Any, size: int) -> tuple[Array | None, Array]:
         raise ValueError(f"codes must be numbered from 0 on, most of them used; got {high} for {size} rows")
     partition = Partition(array, high + 1)
     return partition.order(), partition.starts
+
+
+def _fill_starts_vectorised(codes: Array, starts: Array) -> bool:
+    if not is_sorted(codes):
+        return False
+    starts[:] = np.searchsorted(codes, np.arange(len(starts)))
+    return True
+
+
+@one_pass_after(_fill_starts_vectorised)
+def _fill_starts(codes: Array, starts: Array) -> bool:
+    """Fill in where each group begins, and the end; False if rows do not come group by group."""
+    before = -1
+    last = starts.shape[0] - 2
+    for row in range(codes.shape[0]):
+        code = codes[row]
+        if code != before:
+            if code < before or code > last:
+                return False
+            for group in range(before + 1, code + 1):
+                starts[group] = row
+            before = code
+    for group in range(before + 1, last + 2):
+        starts[group] = codes.shape[0]
+    return True
 
 
 def _most(size: int) -> int:
@@ -78,13 +106,18 @@ class GroupedWindows:
         # our own functions may run over windows across groups, the user's could fail on them
         as_one = window.slide == 1 and not window.early and window.aggregate.builtin
         (_as_one if as_one else _one_by_one)(window, columns, starts, out, nulls, ends)
-        ends += begin
+        if begin:
+            ends += begin
 
     def results(self) -> Any:
         """The results of all groups, in their places."""
         window = self._window
         guarded = window.aggregate.functions.guarded
         return as_result(window.aggregation, self._out, self._nulls, self._batch.result_type, guarded)
+
+    def columns(self) -> list[Any]:
+        """The results, as of one aggregation of several."""
+        return [self.results()]
 
 
 def by_group(window: CompiledRolling, batch: InputColumns, starts: Array, before: Array) -> tuple[Array, Any]:

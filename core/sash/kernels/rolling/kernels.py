@@ -20,11 +20,11 @@ from __future__ import annotations
 __all__ = ["BY_VALUE", "FULL_WALK", "LIFT", "LIFT_FLAGGED", "PAIRED", "PAIRS", "PAIRS_FIRST", "WALK", "backward_pass"]
 
 
-def backward_pass(head: str, slice_: str, store: str = "pass", context: str = "") -> str:
+def backward_pass(head: str, slice_: str, store: str = "pass", context: str = "", merge: str = "combine") -> str:
     """The text of a function that computes the ``lcs`` of the n slices of a chunk.
 
     ``slice_`` is the partial at j, or what stands for it, ``store`` puts the suffix g there, and ``context`` is what
-    ``combine`` takes beside two partials.
+    ``merge`` takes beside two partials.
     """
     return f"""
 {head}
@@ -32,7 +32,7 @@ def backward_pass(head: str, slice_: str, store: str = "pass", context: str = ""
     g = {slice_}
     {store}
     for j in range(n - 2, -1, -1):
-        g = combine({context}{slice_}, g)
+        g = {merge}({context}{slice_}, g)
         {store}
 
 """

@@ -108,6 +108,7 @@ class Runner:
 
     def _counted(self, functions: Full, buffers: list[Arrays], origin: Any) -> list[Arrays]:
         """Partials with their counts: n - j at position j of lcs, q in csa."""
+        assert functions.counted is not None
         lcs, csa = np.arange(self.n, 0, -1), np.full(2, max(1, int(self.state[0])))
         partials = []
         for arrays, counts in zip(buffers, (lcs, lcs, csa), strict=True):

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
-from sash.aggregators.pba import asked_threads, available_cores, shared_pool
+from sash.aggregators.costs import handover_ns
+from sash.aggregators.pba import available_cores, shared_pool, why_no_thread
 from sash.kernels.inputs import Array, InputColumns, as_kernel_columns, as_result, output_arrays
 from sash.kernels.rolling.aggregate import RollingAggregate, exact_rolling_aggregate, rolling_aggregate
 from sash.kernels.rolling.runner import Arrays, Runner
@@ -25,8 +26,8 @@ __all__ = ["CompiledRolling", "choose_threads"]
 
 _LEAST_CHUNKS = 4  # a second thread begins with an lcs that is not its own: with fewer chunks that is too much
 _SAMPLE = 1 << 16  # values on which the cost of one is measured
-LEAST_MICROSECONDS = 30.0
-"""What a chunk must take one thread for two to be worth it: to hand work over takes 16 µs at best, and an lcs more."""
+LCS = 1 / 3
+"""The share of the merges of a chunk that ``lcs`` has, which the second thread begins with though it is not its own."""
 LARGEST_BUFFER = 1 << 22
 """Bytes of ``lcs`` up to which two threads, each with its own, do not drive each other out of the cache."""
 
@@ -35,26 +36,25 @@ def choose_threads(algorithm: str, range_: int, slide: int, partial_bytes: int, 
     """Whether PBA's second thread is used, and why or why not; ``cost`` is that of a value, in nanoseconds."""
     if algorithm == "sba":
         return False, "as asked for"
-    if asked_threads() == 0:
-        return False, "no second thread is wanted"
-    if available_cores() < 2:
-        return False, "one core, on which a second thread would only take turns"
+    if (reason := why_no_thread()) is not None:
+        return False, reason
     if algorithm == "pba":
         return slide == 1, "as asked for" if slide == 1 else "PBA shares out chunks of single values only"
     if slide > 1:
         return False, f"with slide {slide} most merges make slices, in which lcs has no part"
     if range_ * partial_bytes > LARGEST_BUFFER:
         return False, f"two threads with {range_ * partial_bytes >> 20} MB of lcs each would share too small a cache"
-    chunk = range_ * cost / 1000
-    words = f"a chunk of {range_} values takes {chunk:.3g} µs ({cost:.2g} ns a value, measured)"
-    if chunk < LEAST_MICROSECONDS:
-        return False, f"{words}, and a second thread pays from {LEAST_MICROSECONDS:g} µs on"
-    return True, f"{available_cores()} cores, and {words}"
+    chunk, costs = range_ * cost, handover_ns()
+    saves = chunk * (1 - LCS)
+    words = (
+        f"a chunk of {range_} values saves {saves / 1000:.3g} µs ({cost:.2g} ns a value, measured), "
+        f"and to hand work over takes {costs / 1000:g} µs"
+    )
+    return saves > costs, words if saves <= costs else f"{available_cores()} cores; {words}"
 
 
 class CompiledRolling:
-    """One window's kernels and state. ``exact``: by the functions that slices are merged with, which lose no digits;
-    others are faster."""
+    """One window's kernels and state. ``exact``: with all the digits that slices keep; others are faster."""
 
     def __init__(
         self,
@@ -77,9 +77,9 @@ class CompiledRolling:
         self.parallel, self.reason = False, ""
 
     def _aggregate(self) -> RollingAggregate:
-        if self._exact:
-            return exact_rolling_aggregate(self.aggregation, self.dtypes, self.masked)
         full = self.slide == 1 and self.range > 1 and not self.early and not self.masked
+        if self._exact:
+            return exact_rolling_aggregate(self.aggregation, self.dtypes, self.masked, full, False)
         return rolling_aggregate(self.aggregation, self.dtypes, self.masked, full)
 
     def _new_runner(self) -> Runner:

@@ -34,6 +34,11 @@ public final class RowTypes {
         return (RowType) LogicalTypeParser.parse(sql, RowTypes.class.getClassLoader());
     }
 
+    /** The type without its last field. */
+    public static RowType withoutLast(RowType type) {
+        return new RowType(type.isNullable(), type.getFields().subList(0, type.getFieldCount() - 1));
+    }
+
     /** The same for streams that become tables: rows as tables have them inside, which nothing has to convert. */
     public static TypeInformation<RowData> ofTables(RowType type) {
         return InternalTypeInfo.of(type);

@@ -7,6 +7,7 @@ import org.apache.flink.api.python.shaded.org.apache.arrow.vector.ipc.ArrowStrea
 import org.apache.flink.streaming.api.operators.AbstractStreamOperator;
 import org.apache.flink.streaming.api.operators.OneInputStreamOperator;
 import org.apache.flink.streaming.runtime.streamrecord.StreamRecord;
+import org.apache.flink.table.data.GenericRowData;
 import org.apache.flink.table.data.RowData;
 import org.apache.flink.table.data.binary.BinaryRowData;
 import org.apache.flink.table.data.conversion.DataStructureConverter;
@@ -17,6 +18,7 @@ import org.apache.flink.table.runtime.typeutils.RowDataSerializer;
 import org.apache.flink.table.types.logical.RowType;
 import org.apache.flink.table.types.utils.TypeConversions;
 import org.apache.flink.types.Row;
+import org.apache.flink.types.RowKind;
 import org.apache.flink.util.OutputTag;
 
 /**
@@ -30,6 +32,7 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
     private final OutputTag<Row>[] tags;
     private final DataStructureConverter<Object, Object>[] converters;
     private final RowDataSerializer inside;
+    private final RowData.FieldGetter[] changed;
     private final int end;
     private final RowData.FieldGetter moment;
     private transient BufferAllocator allocator;
@@ -38,15 +41,20 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
     /**
      * The types by kind, and the tags of the side outputs, null for the main one. {@code end} is the column of results
      * whose time, less a millisecond, is their timestamp, as with Flink's own windows; negative: there is none. Results
-     * for a {@code table} are rows as tables have them inside.
+     * for a {@code table} are rows as tables have them inside. In the last column of a {@code changelog}, which is for a
+     * table, is the kind of the row; its rows do not have it.
      */
     @SuppressWarnings({"unchecked", "rawtypes"})
-    public UnpackOperator(RowType[] types, OutputTag<?>[] tags, int end, boolean table) {
+    public UnpackOperator(RowType[] types, OutputTag<?>[] tags, int end, boolean table, boolean changelog) {
         this.types = types;
         this.tags = (OutputTag<Row>[]) tags;
         this.end = end;
         moment = end < 0 ? null : RowData.createFieldGetter(types[0].getTypeAt(end), end);
-        inside = table ? new RowDataSerializer(types[0]) : null;
+        changed = changelog ? new RowData.FieldGetter[types[0].getFieldCount() - 1] : null;
+        for (int i = 0; changelog && i < changed.length; i++) {
+            changed[i] = RowData.createFieldGetter(types[0].getTypeAt(i), i);
+        }
+        inside = table ? new RowDataSerializer(changelog ? RowTypes.withoutLast(types[0]) : types[0]) : null;
         converters = new DataStructureConverter[types.length];
         for (int i = 0; i < types.length; i++) {
             converters[i] = DataStructureConverters.getConverter(TypeConversions.fromLogicalToDataType(types[i]));
@@ -99,8 +107,17 @@ public final class UnpackOperator extends AbstractStreamOperator<Object> impleme
 
     /** The row as few bytes, which are copied fast: unless objects are reused, whoever is next is given a copy. */
     private RowData binary(RowData row) {
-        BinaryRowData made = inside.toBinaryRow(row);
+        BinaryRowData made = inside.toBinaryRow(changed == null ? row : change(row));
         return reuses ? made.copy() : made;
+    }
+
+    /** A row of a changelog, of the kind that its last column says. */
+    private RowData change(RowData row) {
+        GenericRowData made = new GenericRowData(RowKind.fromByteValue(row.getByte(changed.length)), changed.length);
+        for (int i = 0; i < changed.length; i++) {
+            made.setField(i, changed[i].getFieldOrNull(row));
+        }
+        return made;
     }
 
     @Override

@@ -13,13 +13,15 @@ from sash.engine.columns.rules import (  # noqa: F401  # which register themselv
     custom,
     session,
     time,
+    trailing,
 )
-from sash.engine.columns.rules.base import Covering, Grid, Rule, rule_of
+from sash.engine.columns.rules.base import Covering, Rule, least, rule_of
+from sash.engine.columns.rules.periods import Grid, Periods
 from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.shares import extent
+from sash.values.shares import Span
 from sash.windows import Window
 
 __all__ = ["Rules"]
@@ -40,8 +42,10 @@ class Rules:
         self.column = lane.order
         self.names = lane.names
         self.rules = _rules(lane.names, windows, self.dtype, self.limit)
-        self._on_counts = np.array([window.bounds_are_positions for window in windows])
-        grid = Grid.of((ticks for rule in self.rules for ticks in rule.ticks), self.dtype)
+        self._ranks = np.array([window.rank for window in windows], np.int8)
+        edges = [ticks for rule in self.rules for ticks in rule.ticks]
+        self._early = None if lane.early is None else Periods([lane.early.numbers], self.dtype)
+        grid = Grid.of(edges if lane.early is None else [*edges, lane.early], self.dtype)
         self.slicer = ColumnSlicer(grid, self.rules, any(window.edges_are_positions for window in windows))
         timely = [rule for rule in self.rules if rule.timely]
         buckets = (buckets for rule in timely if (buckets := rule.buckets(self.dtype)) is not None)
@@ -51,11 +55,11 @@ class Rules:
         self.scatters_well = self.scatters and self.direct.buckets is None and len(timely) == len(self.rules)
         """Whether that is faster than ordering them first."""
 
-    def check(self, times: Array) -> None:
+    def check(self, span: Span) -> None:
         """Refuse times so large that the ends of windows would overflow."""
         if self.limit is None:
             return
-        low, high = extent(times)
+        low, high = int(span.low), int(span.high)
         if max(-low, high) >= self.limit:
             far = low if -low >= self.limit else high
             raise OverflowError(
@@ -67,10 +71,9 @@ class Rules:
         """Whether a key's rows, in the order of time, are one window after the other."""
         return len(self.rules) == 1 and self.rules[0].has_runs
 
-    def are_dense(self, times: Array, keys: int) -> bool:
-        """Whether so many keys have several rows between two edges, on average."""
-        low, high = extent(times)
-        return self.slicer.grid.between(low, high, len(times) // (4 * keys)) is not None
+    def are_dense(self, span: Span, rows: int, keys: int) -> bool:
+        """Whether so many keys have several of the rows between two edges, on average."""
+        return self.slicer.grid.between(int(span.low), int(span.high), rows // (4 * keys)) is not None
 
     def view(self, table: Table, keys: Keys) -> View:
         """The table, ready for look-ups."""
@@ -100,19 +103,44 @@ class Rules:
     def complete(self, view: View, moment: Moment) -> CompleteWindows:
         """The windows that this batch completes, by key, in the order of results (:mod:`sash.engine.results`)."""
         parts = [complete for rule in self.rules if (complete := rule.complete(view, moment)) is not None]
-        complete = CompleteWindows.concatenate(parts)
-        if len(self.names) == 1 or len(complete) < 2:
+        early = self._open(view, moment)
+        complete = CompleteWindows.concatenate(parts + early)
+        if (len(self.names) == 1 and not early) or len(complete) < 2:
             return complete
-        counted = self._on_counts[complete.place]
+        rank = self._ranks[complete.place]
         turn = moment.turns(complete) if self.ties(moment.marks) else None
-        # Completion is the end, unless ends are positions; a rule has the windows of a place in order already.
-        end = complete.end if counted.any() else None
+        if turn is not None:
+            turn = np.where(rank == 2, np.iinfo(np.int64).max, turn)  # behind what rows of their end complete
+        # Completion is the end, unless that is a position or still to come. A rule has a place's windows in order.
+        end = complete.end if early or rank.any() else None
         # NumPy sorts narrow numbers much faster.
         place = complete.place.astype(np.min_scalar_type(len(self.names)))
         code = complete.code.astype(np.min_scalar_type(len(view.begins)))
-        keys = (place, end, counted, turn, complete.completion, code)
+        keys = (place, end, rank, turn, complete.completion, code)
         order = _order([key for key in keys if key is not None])
         return complete if order is None else complete.take(order)
+
+    def _open(self, view: View, moment: Moment) -> list[CompleteWindows]:
+        """The windows that are open at each tick of early results that the watermark passes, if a tuple is new."""
+        if self._early is None or not len(view.table):
+            return []
+        at, ticks = self._ticks(view)
+        before, after = (keys.watermark[view.table.code[at]] for keys in (moment.before, moment.after))
+        passed = (before < ticks) & (ticks <= after)
+        if not passed.any():
+            return []
+        at, ticks = at[passed], ticks[passed]
+        parts = (rule.open_at(at, ticks, view, moment) for rule in self.rules)
+        return [evolve(part, early=np.ones(len(part), np.bool_)) for part in parts if part is not None and len(part)]
+
+    def _ticks(self, view: View) -> tuple[Array, Array]:
+        """The last slice before each tick that follows tuples, and the tick."""
+        assert self._early is not None
+        table = view.table
+        ticks = self._early.end(self._early.index(table.last))
+        last = np.ones(len(table), np.bool_)
+        last[:-1] = (table.code[1:] != table.code[:-1]) | (ticks[1:] != ticks[:-1])
+        return np.flatnonzero(last), ticks[last]
 
     def ties(self, marks: Mapping[str | None, Marks]) -> bool:
         """Whether ties need row order to break."""
@@ -134,6 +162,9 @@ class Rules:
         view, high = self.view(table, keys), bounds(self.dtype)[1]
         rules = self.rules if len(table) else ()
         ends = [end for rule in rules for end in rule.next_ends(view, keys.watermark)]
+        if self._early is not None and len(table):
+            at, ticks = self._ticks(view)
+            ends += list(least(ticks[ticks > keys.watermark[table.code[at]]]))
         ends += [waiting.min()] if len(waiting) else []
         return min((end.item() for end in ends if end < high), default=None)
 

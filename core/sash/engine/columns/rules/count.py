@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Keys, Moment, Pairs, Rows, constant
-from sash.engine.columns.rules.base import Periods, SingleRule, Windows, least, numbered, rule_of
+from sash.engine.columns.rules.base import SingleRule, Windows, least, rule_of
+from sash.engine.columns.rules.periods import Periods, numbered
 from sash.engine.columns.table import View
 from sash.kernels.row_passes import search
 from sash.windows import CountWindow, Last

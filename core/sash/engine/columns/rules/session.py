@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Moment, Pairs, Rows
-from sash.engine.columns.rules.base import Grid, Rule, Windows, first_rows, least, rule_of
+from sash.engine.columns.rules.base import Rule, Windows, first_rows, least, rule_of
+from sash.engine.columns.rules.periods import Grid
 from sash.engine.columns.table import View
 from sash.windows import Session
 
@@ -60,13 +61,30 @@ class SessionRule(Rule):
         lo, hi = self._runs(window.number, view)
         code, start, end = table.code[lo], table.first[lo], table.last[hi - 1] + window.number
         fires = (end <= moment.after.watermark[code]) & (end > moment.before.watermark[code])
-        since = moment.marks[name].since
-        if since is not None:  # not even one that continues what reaches back
-            always = since[code] == moment.low
-            behind = np.where(always, start, since[code])
-            fires &= always | ((start > behind) & apart(behind, start, window.number))
+        fires &= self._begun(name, window, code, start, moment)
         windows = (code, np.full(len(lo), place), start, end, end, lo, hi)
         return windows if fires.all() else tuple(array[fires] for array in windows)
+
+    @staticmethod
+    def _begun(name: str | None, window: Session, code: Array, start: Array, moment: Moment) -> Any:
+        """Which sessions the window emits: if it was added, not even one that continues what reaches back."""
+        since = moment.marks[name].since
+        if since is None:
+            return True
+        always = since[code] == moment.low
+        behind = np.where(always, start, since[code])
+        return always | ((start > behind) & apart(behind, start, window.number))
+
+    def open_at(self, at: Array, ticks: Array, view: View, moment: Moment) -> CompleteWindows | None:
+        table, parts = view.table, []
+        for place, (name, window) in self.windows.items():
+            begins, _ = self._runs(window.number, view)
+            lo = begins[np.searchsorted(begins, at, side="right") - 1]
+            code, start, end = table.code[at], table.first[lo], table.last[at] + window.number
+            is_open = (end > ticks) & self._begun(name, window, code, start, moment)
+            windows = (code, np.full(len(at), place), start, end, ticks, lo, at + 1)
+            parts.append(tuple(array[is_open] for array in windows))
+        return CompleteWindows(*map(np.concatenate, zip(*parts, strict=True)))
 
     def _runs(self, gap: Any, view: View) -> tuple[Array, Array]:
         table = view.table

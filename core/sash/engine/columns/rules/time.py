@@ -1,20 +1,21 @@
-"""The rules of windows on time, cumulative ones included, over columns."""
+"""The rules of windows on time, cumulative ones and those of calendars included, over columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from sash.engine.columns.moment import Array, CompleteWindows, Moment, bounds
-from sash.engine.columns.rules.base import Covering, Periods, Rule, Windows, first_rows, least, numbered, rule_of
+from sash.engine.columns.rules.base import Covering, Rule, Windows, first_rows, least, rule_of
+from sash.engine.columns.rules.periods import CalendarPeriods, CumulativePeriods, Periods, numbered
 from sash.engine.columns.table import Table, View
 from sash.kernels.row_passes import search
-from sash.windows import TimeWindow
+from sash.windows import CalendarWindow, TimeWindow
 from sash.windows.cumulative import CumulativeWindow
 
-__all__ = ["CumulativeRule", "TimeRule"]
+__all__ = ["CalendarRule", "CumulativeRule", "TimeRule"]
 
 
 class TimeRule(Rule):
@@ -22,7 +23,6 @@ class TimeRule(Rule):
 
     joint = True
     timely = True
-    series: ClassVar[type[Periods]] = Periods
 
     def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
         super().__init__(windows, dtype, limit)
@@ -30,8 +30,11 @@ class TimeRule(Rule):
         self.names = [name for name, _ in windows.values()]
         self.members = [window for _, window in windows.values()]
         self.ticks = [window.ticks for window in self.members]
-        self.periods = self.series([window.numbers for window in self.members], dtype)
+        self.periods = self._periods(dtype)
         self.limit = limit
+
+    def _periods(self, dtype: Any) -> Periods:
+        return Periods([window.numbers for window in self.members], dtype)
 
     @property
     def has_runs(self) -> bool:
@@ -129,6 +132,15 @@ class TimeRule(Rule):
         periods = self.periods.of(place if len(self.places) > 1 else 0)
         return at // len(which), self.places[place], periods.start(k), periods.end(k)
 
+    def open_at(self, at: Array, ticks: Array, view: View, moment: Moment) -> CompleteWindows | None:
+        code, high, parts = view.table.code[at], np.full(len(at), moment.high), []
+        for which in self._blocks(len(at)):
+            row, place, start, end = self._listed(which, *self._between(which, code, ticks, ticks, high, moment))
+            lo, hi = view.at_time(code[row], start), at[row] + 1
+            held = (hi > lo) & (start < ticks[row])
+            parts.append(tuple(a[held] for a in (code[row], place, start, end, ticks[row], lo, hi)))
+        return CompleteWindows(*map(np.concatenate, zip(*parts, strict=True)))
+
     def covering(self, codes: Array, times: Array, upto: Array, moment: Moment) -> Iterator[Covering]:
         for which in self._blocks(len(codes)):
             yield self._listed(which, *self._between(which, codes, times, times, upto, moment))
@@ -204,48 +216,24 @@ def _joined(parts: Sequence[tuple[Array, ...]]) -> CompleteWindows:
 rule_of.register(TimeWindow, lambda window: TimeRule)
 
 
-class CumulativePeriods(Periods):
-    """Windows numbered by the steps that they end with; a range has ``steps`` steps."""
-
-    def __init__(self, numbers: Sequence[tuple[Any, Any, Any]], dtype: Any) -> None:
-        self.ticks = Periods([(step, step, offset) for _, step, offset in numbers], dtype)
-        self.steps = np.array([steps for steps, _, _ in numbers], dtype)
-
-    def __len__(self) -> int:
-        return len(self.ticks)
-
-    def of(self, which: Any) -> CumulativePeriods:
-        part = object.__new__(CumulativePeriods)
-        part.ticks, part.steps = self.ticks.of(which), self.steps[which]
-        return part
-
-    @property
-    def tumble(self) -> bool:
-        return False
-
-    def start(self, k: Array) -> Array:
-        return self.ticks.start(self._first(k))
-
-    def _first(self, k: Array) -> Array:
-        """The first window that starts where window k does; with float times numbers may be infinite."""
-        first: Array = (k // self.steps if self.ticks.whole else np.floor(k / self.steps)) * self.steps
-        return first
-
-    def end(self, k: Array) -> Array:
-        return self.ticks.end(k)
-
-    def index(self, time: Array) -> Array:
-        last: Array = self._first(self.ticks.index(time)) + self.steps - 1
-        return last
-
-    def first_behind(self, time: Array) -> Array:
-        return self.ticks.first_behind(time)
-
-
 class CumulativeRule(TimeRule):
     """All cumulative windows of a lane, at once."""
 
-    series = CumulativePeriods
+    def _periods(self, dtype: Any) -> Periods:
+        return CumulativePeriods([window.numbers for window in self.members], dtype)
 
 
 rule_of.register(CumulativeWindow, lambda window: CumulativeRule)
+
+
+class CalendarRule(TimeRule):
+    """A window of a calendar."""
+
+    joint = False
+
+    def _periods(self, dtype: Any) -> Periods:
+        (window,) = self.members
+        return CalendarPeriods([window.numbers], window.calendar)
+
+
+rule_of.register(CalendarWindow, lambda window: CalendarRule)

@@ -11,8 +11,10 @@ from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
 from sash.engine.rows.watches.count import CountWatch
 from sash.engine.rows.watches.custom import EdgeWatch
+from sash.engine.rows.watches.early import EarlyWatch
 from sash.engine.rows.watches.session import SessionWatch
 from sash.engine.rows.watches.time import TimeWatch
+from sash.engine.rows.watches.trailing import TrailingWatch
 from sash.query.lanes import Lane
 from sash.state.lane_state import WindowState
 from sash.windows import Window
@@ -21,7 +23,7 @@ __all__ = ["EdgeClock", "Watches"]
 
 
 class Watches:
-    """Created anew from the slices and the windows' states whenever those have changed other than by a tuple.
+    """Created again from the slices and the windows' states whenever more than a tuple has changed them.
 
     ``gap`` is the smallest of the sessions'; ``on_positions``: some window's edges are positions; ``added`` are the
     windows that came while the stream ran, ``since`` the newest time that one of them knows nothing of.
@@ -39,8 +41,9 @@ class Watches:
     ) -> None:
         self.counts: list[CountWatch] = []
         self.edged: list[EdgeWatch] = []
-        self.timed: list[TimeWatch] = []
+        self.timed: list[TimeWatch | EarlyWatch] = []
         self.sessions: list[SessionWatch] = []
+        self.trailing: list[TrailingWatch] = []
         windows = [named[name] for name in lane.names]
         self.all = [
             watch_of(window, number, states[name], slices, watermark, settled)
@@ -49,17 +52,22 @@ class Watches:
         for watch in self.all:
             watch.revises = revises
             getattr(self, watch.group).append(watch)
+        if lane.early is not None:
+            emitting = (watch for watch, window in zip(self.all, windows, strict=True) if window.emits_early)
+            self.timed += [EarlyWatch(watch, lane.early, watermark) for watch in emitting]
         self.on_positions = any(window.edges_are_positions for window in windows)
         self.gap: Any = min((session.gap for session in self.sessions), default=math.inf)
         self.added = [watch for watch in self.all if watch.state.since is not None]
         self.since: Any = max((watch.state.since for watch in self.added), default=None)
         self._reach = max(window.time_reach for window in windows)
-        self.time_clock = EdgeClock([watch.next_edge for watch in self.timed])
+        self.time_clock = EdgeClock(
+            [watch.next_edge for watch in self.timed] + [watch.next_edge for watch in self.trailing]
+        )
         self._timed_due = sorted((watch.due, i) for i, watch in enumerate(self.timed))
         self.look_at_counts()
 
     def look_at_counts(self) -> None:
-        """Positions have shifted: see anew where the edges of windows on counts are, and when they are due."""
+        """Find the edges of windows on counts again, and when they are due: positions have shifted."""
         self.count_clock = EdgeClock([watch.next_edge for watch in self.counts])
         self._counts_due = sorted((watch.due, i) for i, watch in enumerate(self.counts))
 
@@ -76,16 +84,16 @@ class Watches:
 
         Where that is not known at once, it is the watermark: look again soon. Windows on counts end with a tuple.
         """
-        if not newest + self._reach > watermark:
+        if newest + self._reach < watermark:  # at it, trailing windows are still to be emitted
             return None
         return watermark if self.edged else None if self.next_time == math.inf else self.next_time
 
     @property
     def next_time(self) -> Any:
         """The first watermark at which a window on time may be complete."""
-        if not self.sessions:
+        if not self.sessions and not self.trailing:
             return self._timed_due[0][0] if self._timed_due else math.inf
-        dues = [session.due for session in self.sessions]
+        dues = [watch.due for watch in (*self.sessions, *self.trailing)]
         return min([*dues, self._timed_due[0][0]] if self._timed_due else dues, default=math.inf)
 
     def next_count(self, settled: int) -> Any:
@@ -101,9 +109,9 @@ class Watches:
             yield from watch.fire(upto)
         if watermark is not None and upto <= watermark:
             return
-        for session in self.sessions:
-            if session.due <= upto:
-                yield from session.fire(upto)
+        for following in (*self.sessions, *self.trailing):
+            if following.due <= upto:
+                yield from following.fire(upto)
         yield from _fire(self.timed, self._timed_due, upto)
 
     def corrections(self, time: Any, position: int, watermark: Any) -> Iterator[Closing]:
@@ -126,8 +134,8 @@ class EdgeClock:
     O(log windows) for each edge passed, as long as times advance; a time before the last one asks every window.
 
     >>> clock = EdgeClock([lambda t: t - t % 10 + 10, lambda t: t - t % 15 + 15])
-    >>> [clock.next(time) for time in [1, 9, 10, 14, 16, 3]]
-    [10, 10, 15, 15, 20, 10]
+    >>> [clock.next(time) for time in [1, 9, 10, 14, 16, 3, math.inf]]
+    [10, 10, 15, 15, 20, 10, inf]
     """
 
     def __init__(self, next_edges: Sequence[Callable[[Any], Any]]) -> None:
@@ -140,7 +148,7 @@ class EdgeClock:
         """The first edge behind ``after``; infinity if there is none."""
         if self._from <= after < self._edge:
             return self._edge
-        if not self._next_edges:
+        if not self._next_edges or after == math.inf:
             return math.inf
         if after < self._from and self._heap:
             return min(next_edge(after) for next_edge in self._next_edges)

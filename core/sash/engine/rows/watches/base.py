@@ -15,14 +15,17 @@ from sash.engine.rows.slices import Slices
 from sash.state.lane_state import WindowState
 from sash.windows import Window
 
-__all__ = ["Closing", "Result", "Watch", "watch_of"]
+__all__ = ["EARLY", "Closing", "Watch", "watch_of"]
+
+EARLY = -1
+"""The revision of early results, of windows that are still open."""
 
 
 class Closing(NamedTuple):
     """A window that is complete: slices ``low`` to before ``high``. Its first five fields are the order of results."""
 
     completion: Any
-    on_counts: bool
+    rank: int
     end: Any
     window: int
     start: Any
@@ -31,23 +34,14 @@ class Closing(NamedTuple):
     high: int
     total: Any = None
     """Its partial, if that is known already."""
-
-
-class Result(NamedTuple):
-    """A result of a lane: times as they are inside."""
-
-    window: int
-    """Its place among the lane's windows."""
-    start: Any
-    end: Any
-    revision: int
-    aggregates: tuple[Any, ...]
+    replaced: tuple[tuple[Any, Any], ...] = ()
+    """The bounds of emitted windows that it replaces, if they were others."""
 
 
 class Watch(ABC):
     """Knows which windows of one window type are complete. Shares the lane's slices and the window's state."""
 
-    group: ClassVar[Literal["counts", "edged", "sessions", "timed"]]
+    group: ClassVar[Literal["counts", "edged", "sessions", "timed", "trailing"]]
     """The list of :class:`~sash.engine.rows.watches.all.Watches` that it is in, of those that follow the same clock."""
     due: Any = -math.inf
     revises = False
@@ -75,6 +69,10 @@ class Watch(ABC):
     @abstractmethod
     def keep_from(self, horizon: Any) -> int:
         """The number of the first slice that is still needed if nothing before ``horizon`` can change any more."""
+
+    def open_at(self, time: Any, high: int) -> Iterator[tuple[Any, Any, int]]:
+        """The windows that are open at ``time``, before slice ``high``: bounds, and the number of their first slice."""
+        return iter(())
 
     def skip_one(self) -> None:
         """A tuple has come that an added window knows nothing of: it counts on from one further."""
@@ -125,6 +123,13 @@ class Watch(ABC):
             known.pop(old, None)
         known.update(zip(extents, revisions, strict=True))
         return revisions
+
+    def _replace(self, extent: tuple[Any, Any]) -> tuple[int, tuple[tuple[Any, Any], ...]]:
+        """The same of one window, and the other bounds that the emitted ones have."""
+        start, end = extent
+        known = self.state.revisions if self.revises else {}
+        replaced = tuple(old for old in known if old[0] < end and start < old[1] and old != extent)
+        return self._replacements([extent])[0], replaced
 
     def _behind(self, horizon: Any) -> int:
         """The first slice with a tuple at or behind ``horizon``."""

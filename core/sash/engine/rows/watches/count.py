@@ -57,7 +57,7 @@ class CountWatch(Watch):
     def _closing(self, start: int, end: int, revision: int) -> Closing:
         base = self.state.since_count
         low, high = self.slices.at(start + base), self.slices.at(end + base)
-        return Closing(self.slices.all[high - 1].last, True, end, self.number, start, revision, low, high)
+        return Closing(self.slices.all[high - 1].last, 1, end, self.number, start, revision, low, high)
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         base = self.state.since_count
@@ -128,14 +128,14 @@ class WhileWatch(CountWatch):
             at = self.slices.at(self.due - 1)
             slice_ = self.slices.all[at]
             amta.insert(slice_.partial)
-            gone = amta.evict_while(self._policy)
-            front, end = self._front + gone, self.due - base
-            if gone:
+            evicted = amta.evict_while(self._policy)
+            front, end = self._front + evicted, self.due - base
+            if evicted:
                 self._move(front)
             self.due += 1
             if len(amta):
                 low = at + 1 - len(amta)
-                yield Closing(slice_.last, True, end, self.number, front, 0, low, at + 1, amta.total())
+                yield Closing(slice_.last, 1, end, self.number, front, 0, low, at + 1, amta.total())
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         raise AssertionError("a window of a slide policy is never corrected")

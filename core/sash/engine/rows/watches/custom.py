@@ -61,7 +61,7 @@ class EdgeWatch(Watch):
         begin = self.slices.begin
         filled = [extent for extent in extents if begin(extent[0]) < begin(extent[1])]
         for (start, end), revision in zip(filled, self._replacements(filled), strict=True):
-            yield Closing(end, False, end, self.number, start, revision, begin(start), begin(end))
+            yield Closing(end, 0, end, self.number, start, revision, begin(start), begin(end))
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         extents = self._extents(upto)

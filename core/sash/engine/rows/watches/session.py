@@ -30,7 +30,7 @@ class SessionWatch(Watch):
             self._emitted = held[at - 1].last
 
     def look_again(self, time: Any = -math.inf) -> None:
-        """Search for sessions anew after a tuple out of order, unless it lies in the first open session."""
+        """Search for sessions again after a tuple out of order, unless it lies in the first open session."""
         if self._scanned is not None and self._begin <= time:
             return
         self.due, self._scanned = -math.inf, None
@@ -64,7 +64,7 @@ class SessionWatch(Watch):
                 self.due, self._begin, self._scanned = end, start, held[high - 1].last
                 return
             if self.begun_after(start):
-                yield Closing(end, False, end, self.number, start, self._replacements([(start, end)])[0], at, high)
+                yield self._closing(start, end, at, high)
             self._emitted, self._scanned = held[high - 1].last, None
             at = high
 
@@ -81,7 +81,18 @@ class SessionWatch(Watch):
         last = held[high - 1].last
         self._emitted = last if self._emitted is None else max(self._emitted, last)
         if self.begun_after(start):
-            yield Closing(end, False, end, self.number, start, self._replacements([(start, end)])[0], at, high)
+            yield self._closing(start, end, at, high)
+
+    def _closing(self, start: Any, end: Any, at: int, high: int) -> Closing:
+        revision, replaced = self._replace((start, end))
+        return Closing(end, 0, end, self.number, start, revision, at, high, replaced=replaced)
+
+    def open_at(self, time: Any, high: int) -> Iterator[tuple[Any, Any, int]]:
+        held = self.slices.all
+        low = self._run_begin(high - 1)
+        start, end = held[low].first, held[high - 1].last + self.gap
+        if end > time and self.begun_after(start):
+            yield start, end, low
 
     def keep_from(self, horizon: Any) -> int:
         held = self.slices.all
@@ -98,15 +109,12 @@ class SessionWatch(Watch):
         return bool(younger.first - older.last >= self.gap)
 
     def _join_emitted(self, start: Any, end: Any) -> None:
-        """Remember emitted sessions that have become part of an open one as one: it will replace them all."""
+        """Give emitted sessions that have become part of an open one the same revision: it will replace them all."""
         known = self.state.revisions
         parts = [extent for extent in known if extent[0] < end and start < extent[1]]
         if len(parts) > 1:
             self._note_revisions()
-            revision = max(known[extent] for extent in parts)
-            for extent in parts:
-                del known[extent]
-            known[min(parts)[0], max(extent[1] for extent in parts)] = revision
+            known.update(dict.fromkeys(parts, max(known[extent] for extent in parts)))
 
     def forget(self, horizon: Any) -> None:
         """Drop what is known of sessions that can change no more; those within an open session are yet replaced."""

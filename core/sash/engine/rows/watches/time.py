@@ -54,7 +54,15 @@ class TimeWatch(Watch):
                 self._restart(upto)
 
     def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
-        yield Closing(end, False, end, self.number, start, 0, low, high)
+        yield Closing(end, 0, end, self.number, start, 0, low, high)
+
+    def open_at(self, time: Any, high: int) -> Iterator[tuple[Any, Any, int]]:
+        for start, end in self.window.windows(time, math.inf):
+            if not start < time:
+                return
+            low = self.slices.begin(start)
+            if low < high and self.begun_after(start):
+                yield start, end, low
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         slices = self.slices
@@ -64,7 +72,7 @@ class TimeWatch(Watch):
             if self.begun_after(start):
                 low, high = slices.begin(start), slices.begin(end)
                 emitted = high - low > 1 or slices.all[low].count > 1
-                yield Closing(end, False, end, self.number, start, self._revise((start, end), emitted), low, high)
+                yield Closing(end, 0, end, self.number, start, self._revise((start, end), emitted), low, high)
 
     def keep_from(self, horizon: Any) -> int:
         if horizon == math.inf:
@@ -107,7 +115,7 @@ class LastWatch(TimeWatch):
         low = self.slices.split_at(begin)
         high += len(held) - before
         revision = self._revise((end, end), emitted) if corrects else 0
-        yield Closing(end, False, end, self.number, held[low].first, revision, low, high)
+        yield Closing(end, 0, end, self.number, held[low].first, revision, low, high)
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         if not Watch.begun_after(self, time):

@@ -1,0 +1,133 @@
+"""Adapters on simulated engines: whatever crashes, rescales or waits, rows are those of the definition.
+
+And the simulator itself: it finds faults that are planted, and a seed always runs the same schedule.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import sash_spark.state
+import sash_spark.streaming_buckets
+from sash_flink.journal import Journal, Tail, Weight
+
+from .conformance.cases import CASES
+from .conformance.rows import sorted_rows
+from .simulator.runs import ENGINES, case_of, compare, expected
+from .simulator.scenarios import MOVES, RUNS, SCENARIOS, local_and_spark
+from .simulator.world import World
+
+SEEDS = {"flink-record": 42, "flink-packed": 21, "spark-whole": 42, "spark-parts": 42}
+THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
+NUMBERS = {case.name: number for number, case in enumerate(CASES)}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_rows_are_those_of_the_definition(engine: str) -> None:
+    seeds = range(0, len(CASES), len(CASES) // SEEDS[engine])  # a case each
+    counts = [compare(engine, seed).counts for seed in seeds]
+    assert len({case_of(seed) for seed in seeds}) >= SEEDS[engine]
+    assert sum(sum(count.get(name, 0) for name in ("crashes", "retries")) for count in counts) > SEEDS[engine] // 4
+
+
+@pytest.mark.parametrize("engine", RUNS)
+def test_every_case_goes_on_after_changes(engine: str) -> None:
+    """Under each scenario in a thorough run, else under one of them, not the same for neighbours."""
+    for number, case in enumerate(CASES):
+        names = list(SCENARIOS) if THOROUGH else [list(SCENARIOS)[number % len(SCENARIOS)]]
+        for name in names:
+            rows = sorted_rows(case.query, RUNS[engine](case, SCENARIOS[name]))
+            assert rows == expected(number, engine.startswith("flink")), f"{case.name}, {name}"
+
+
+def test_every_case_moves_between_here_and_spark() -> None:
+    for number, case in enumerate(CASES):
+        for places in MOVES if THOROUGH else [MOVES[number % len(MOVES)]]:
+            rows = sorted_rows(case.query, local_and_spark(case, places))
+            assert rows == expected(number, close=False), f"{case.name}, {places}"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_crash_at_calls_of_the_state_all_along(engine: str) -> None:
+    number = NUMBERS["time-late"]
+    calls = compare(engine, 3, number, frozenset()).world.calls
+    assert calls > 10
+    for call in range(1, calls + 1, max(1, calls // 20)):
+        job = compare(engine, 3, number, frozenset([call]))
+        assert job.world.crashes == 1
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_seed_always_runs_the_same_schedule(engine: str) -> None:
+    one, other = (compare(engine, 5) for _ in range(2))
+    assert one.world.schedule == other.world.schedule
+    assert one.world.calls == other.world.calls > 0
+
+
+def test_a_job_that_ends_twice_for_a_key() -> None:
+    """A snapshot at the end of the input, an operator that is not kept alive, and another timer at the end."""
+    for number in (NUMBERS["time"], NUMBERS["several-on-times-and-counts"], NUMBERS["results-of-several-parts"]):
+        compare("flink-packed", 1, number)
+
+
+def never_written(self: Journal, tail: Tail | None, entry: Any) -> Tail | None:
+    """Loses what comes while a bundle is open."""
+    return tail
+
+
+def written_again(self: Tail, entry: Any) -> bool:
+    """Changes an element after it was written."""
+    self.element[1].append(entry)
+    return True
+
+
+def snapshot_too_early(self: Weight, size: int) -> bool:
+    """Never writes a snapshot: harmless."""
+    return False
+
+
+def any_bytes(name: Any, blob: bytes) -> Any:
+    """Takes what a worker has kept for the state, whatever the state is."""
+    _, op = sash_spark.state._KEPT.pop(name, (None, None))
+    return op
+
+
+FAULTS: dict[str, tuple[str, Any, str, Callable[..., Any]]] = {
+    "an entry is lost": ("flink-record", Journal, "append", never_written),
+    "an entry comes after its element was written": ("flink-record", Tail, "append", written_again),
+    "a worker's state of a failed batch": ("spark-whole", sash_spark.streaming_buckets, "recall", any_bytes),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_planted_faults_are_found(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    engine, place, name, instead = FAULTS[fault]
+    monkeypatch.setattr(place, name, instead)
+    for seed in range(60):
+        try:
+            compare(engine, seed)
+        except (AssertionError, RuntimeError) as error:
+            said = "\n".join([str(error), *getattr(error, "__notes__", ())])
+            assert f"seed {seed}" in said and "start" in said  # the schedule
+            return
+    pytest.fail("no seed of 60 has found it")
+
+
+def test_a_snapshot_is_no_matter_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Weight, "add", snapshot_too_early)
+    for seed in range(4):
+        compare("flink-record", seed)
+
+
+def test_crashes_are_counted_by_calls() -> None:
+    world = World(1, frozenset([2]))
+    world.call("one")
+    with pytest.raises(BaseException, match=r"^$"):
+        world.call("two")
+    world.call("three")
+    assert world.schedule == ["seed 1", "crash at call 2: two"]
+    assert expected(0, close=True)
