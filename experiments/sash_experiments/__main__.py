@@ -1,4 +1,4 @@
-"""``python -m sash_experiments``: benchmarks, two checkouts compared, the README's figures."""
+"""``python -m sash_experiments``: benchmarks, two checkouts compared, the tables and plots of README and site."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from sash_experiments.machine import facts
 from sash_experiments.raw import read_rows, results_folder, saving
 from sash_experiments.tables import insert
 
-__all__ = ["Benchmark", "Case", "Contender", "Row", "check", "in_turn", "run", "same", "say"]
+__all__ = ["Benchmark", "Case", "Contender", "Row", "check", "in_turn", "is_chosen", "run", "same", "say"]
 
 Row = dict[str, Any]
 
@@ -101,6 +101,17 @@ def in_turn(cases: Iterable[Case], rounds: int = 1) -> Iterator[Row]:
             say(f"{case}: round {number + 1} of {rounds}")
 
 
+def is_chosen(name: str, only: str | None) -> bool:
+    """Whether a name such as ``count-84-1024:sash packed`` is one of those that are asked for, all without ``only``.
+
+    >>> [is_chosen("count-84-1024:sash", only) for only in (None, "count-84-", "count:SQL OVER", "time-;:sash")]
+    [True, True, False, True]
+    """
+    case, _, contender = name.partition(":")
+    patterns = [pattern.partition(":") for pattern in only.split(";")] if only else [("", "", "")]
+    return any(case.startswith(begin) and who in ("", contender) for begin, _, who in patterns)
+
+
 def say(text: str) -> None:
     """Report progress on standard error."""
     print(f"  {text}", file=sys.stderr, flush=True)
@@ -128,11 +139,9 @@ class Benchmark:
     """Whether the machine allows to run everything."""
     facts: Callable[[], Mapping[str, Any]] = dict
     """What else the numbers depend on."""
-    page: str = "README.md"
+    page: str = "docs/benchmarks/index.md"
     """Where the tables are shown, between the marks of ``mark``."""
     mark: str = ""
-    first_only: bool = False
-    """Show the first table only."""
     plots: Callable[[list[dict[str, str]]], Iterable[tuple[str, str]]] = field(default=lambda rows: ())
     """(name, SVG) of the plots that are kept beside the raw results."""
 
@@ -153,9 +162,7 @@ def run(benchmark: Benchmark, arguments: Sequence[str] | None = None) -> None:
     for name, drawn in benchmark.plots(rows):
         path.with_name(f"{name}.svg").write_text(drawn, encoding="utf-8")
     if options.docs:
-        text = "\n".join(lines)
-        tables = [part for part in text.split("\n\n") if part.startswith("|")]
-        insert(tables[0] if benchmark.first_only else text, options.docs, benchmark.mark or benchmark.name)
+        insert("\n".join(lines), options.docs, benchmark.mark or benchmark.name)
 
 
 def _parser(benchmark: Benchmark) -> argparse.ArgumentParser:

@@ -60,7 +60,7 @@ def _in_python(names: Sequence[str], aggregation: Aggregation, n: int, slides: i
 
 
 def _compiled(names: Sequence[str], aggregation: Aggregation, n: int, budget: float) -> dict[str, float]:
-    source = rung.source_of(aggregation, paired(aggregation, uniform_values(n)))
+    source = rung.uniform_source(aggregation, n)
     windows = rung.over(names, aggregation, n, source)
     return {name: rung.seconds_per_value(name, window, source, budget) for name, window in windows}
 

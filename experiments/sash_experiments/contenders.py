@@ -10,17 +10,31 @@ from typing import Any
 
 import sash
 from sash import Aggregation
-from sash.aggregators import FIFO, PBA, SBA, FiBA
+from sash.aggregators import DABA, FIFO, PBA, SBA, FiBA
 from sash_experiments.benchmark import Case, Contender, check
 from sash_experiments.timing import Slide
 
-__all__ = ["ALGORITHMS", "RECALC_MOST", "fifo", "over_slices", "over_values", "paired", "slices_of", "uniform_values"]
+__all__ = [
+    "ALGORITHMS",
+    "RECALC_MOST",
+    "UNCACHED",
+    "fifo",
+    "over_slices",
+    "over_values",
+    "paired",
+    "slices_of",
+    "uniform_values",
+]
 
 
-def fifo(algorithm: type[Any], aggregation: Aggregation, values: list[Any]) -> Slide:
+_AT_ONCE = 1 << 12
+
+
+def fifo(algorithm: Callable[[Aggregation], Any], aggregation: Aggregation, values: list[Any]) -> Slide:
     """Evict, insert, query, in a window that is filled with ``values``."""
     window = algorithm(aggregation)
-    window.insert_many(values)
+    for start in range(0, len(values), _AT_ONCE):  # a bulk insert remembers how to undo all of it
+        window.insert_many(values[start : start + _AT_ONCE])
     window.query()
     evict, insert, query = window.evict, window.insert, window.query
 
@@ -61,8 +75,11 @@ def boundary(make: Callable[[], SBA], values: list[Any]) -> Slide:
     return slide
 
 
+UNCACHED = "DABA, no cache"
+"""DABA without the sums that it keeps to save merges, here and compiled."""
 ALGORITHMS: dict[str, Callable[[Aggregation, int, list[Any]], Slide]] = {
     **{kind.__name__: lambda aggregation, n, values, kind=kind: fifo(kind, aggregation, values) for kind in FIFO},  # type: ignore[misc]
+    UNCACHED: lambda aggregation, n, values: fifo(partial(DABA, cached=False), aggregation, values),
     "FiBA": lambda aggregation, n, values: fiba(aggregation, values),
     "SBA": lambda aggregation, n, values: boundary(lambda: SBA(aggregation, n), values),
     "PBA (1 thread)": lambda aggregation, n, values: boundary(lambda: PBA(aggregation, n, parallel=False), values),

@@ -11,7 +11,7 @@ from sash import Aggregation
 from sash_experiments.breakeven import break_evens
 from sash_experiments.compiled import rung
 from sash_experiments.compiled.window import Window
-from sash_experiments.contenders import RECALC_MOST, over_values, paired, uniform_values
+from sash_experiments.contenders import RECALC_MOST, UNCACHED, over_values, paired, uniform_values
 from sash_experiments.experiment import Experiment
 from sash_experiments.raw import Measured
 from sash_experiments.timing import latencies, mean_seconds, spikes
@@ -60,7 +60,7 @@ def tab2(
                 if label in SHOWN:
                     for x, value in spikes(taken):
                         yield Measured(f"{label}: slowest slides in time", str(x), name, number, "ns", value)
-        source = rung.source_of(aggregation, values)
+        source = rung.uniform_source(aggregation, n)
         for number in range(compiled["rounds"]):
             windows = rung.over(NAMES[1:], aggregation, n, source)
             yield from _latencies(label, number, windows, source, compiled)
@@ -78,18 +78,19 @@ def _latencies(
             yield row
 
 
-def fig18(rounds: int, exponents: list[int], slides: int, budget: float) -> Iterator[Measured]:
-    """Throughput by window size."""
+def fig18(rounds: int, exponents: list[int], slides: int, budget: float, bloom: list[int]) -> Iterator[Measured]:
+    """Throughput by window size; ``bloom`` are the exponents of Bloom, of which a partial has 2 kB."""
+    contenders = ("Recalc", *NAMES, UNCACHED)
     for label in SHOWN:
         aggregation = FUNCTIONS[label]()
-        for n in (2**exponent for exponent in exponents):
+        for n in (2**exponent for exponent in (bloom if label == "Bloom" else exponents)):
             values = uniform_values(n)
-            source = rung.source_of(aggregation, values)
+            source = rung.uniform_source(aggregation, n)
             for number in range(rounds):
-                for name, make in over_values(("Recalc", *NAMES), aggregation, n, values):
+                for name, make in over_values(contenders, aggregation, n, values):
                     seconds = mean_seconds(make(), values, slides, budget)
                     yield Measured(label, str(n), name, number, "values/s", 1 / seconds)
-                names = ("Recalc", *NAMES) if n <= RECALC_MOST else NAMES
+                names = contenders if n <= RECALC_MOST else contenders[1:]
                 windows = rung.over(names, aggregation, n, source)
                 yield from rung.throughputs(label, str(n), number, windows, source, budget)
 
@@ -149,7 +150,7 @@ EXPERIMENTS = [
         {
             "smoke": {"rounds": 1, "functions": ["Sum", "ArgMax"], "n": 64, "slides": 300, "budget": 1}
             | {"compiled": {"rounds": 1, "slides": 500, "warm": 10}},
-            "small": {"rounds": 3, "functions": list(_CYCLES), "n": 2**14, "slides": 50_000, "budget": 8} | _MILLION,
+            "small": {"rounds": 2, "functions": list(_CYCLES), "n": 2**14, "slides": 50_000, "budget": 4} | _MILLION,
             "paper": {"rounds": 1, "functions": list(_CYCLES), "n": 2**14, "slides": 1_000_000, "budget": 3600}
             | _MILLION,
         },
@@ -163,11 +164,14 @@ EXPERIMENTS = [
     Experiment(
         "daba-fig18",
         "Throughput by window size",
-        "Sum, GeometricMean and Bloom (2^14 bits) over windows of 2^0 to 2^20 values at slide 1; values a second.",
+        "Sum, GeometricMean and Bloom (2^14 bits) over windows of 2^0 to 2^20 values at slide 1, DABA with its cached "
+        "sums and without; values a second.",
         {
-            "smoke": {"rounds": 1, "exponents": [2, 5], "slides": 64, "budget": 0.02},
-            "small": {"rounds": 2, "exponents": list(range(2, 15, 2)), "slides": 100_000, "budget": 0.15},
-            "paper": {"rounds": 5, "exponents": list(range(21)), "slides": 10_000_000, "budget": 600},
+            "smoke": {"rounds": 1, "exponents": [2, 5], "slides": 64, "budget": 0.02, "bloom": [5]},
+            "small": {"rounds": 1, "exponents": list(range(2, 21, 2)), "slides": 100_000, "budget": 0.2}
+            | {"bloom": list(range(2, 17, 2))},
+            "paper": {"rounds": 5, "exponents": list(range(21)), "slides": 10_000_000, "budget": 600}
+            | {"bloom": list(range(21))},
         },
         fig18,
     ),

@@ -47,6 +47,8 @@ class Experiment:
     bench: str | None = None
     """The benchmark whose raw results it is read from, if it has no measure of its own."""
     bench_file: str = ""
+    bench_smoke: tuple[str, ...] = ()
+    """The benchmark's options at the smallest scale."""
     drawn_from: tuple[str, ...] = ()
     """Experiments whose raw results hold it, if it is a figure of what they measure."""
     x: str = "window size"
@@ -64,6 +66,11 @@ class Experiment:
     def paper(self) -> str:
         """The key of its paper."""
         return self.name.partition("-")[0]
+
+    @property
+    def bench_name(self) -> str:
+        """What the benchmark is called by ``python -m sash_experiments bench``."""
+        return self.bench_file.partition(".")[0]
 
     @property
     def command(self) -> str:

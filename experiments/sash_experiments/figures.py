@@ -1,4 +1,6 @@
-"""The README's table of Sash beside what one would use instead, and its plots, from raw results. ``make figures``.
+"""Tables of Sash beside what one would use instead, and plots, from raw results. ``make figures``.
+
+The site's page on benchmarks has all lines, the README those of ``README_LINES``.
 
 Nothing is measured here: rows of benchmarks that have not been run are left out, and said to be.
 """
@@ -6,7 +8,7 @@ Nothing is measured here: rows of benchmarks that have not been run are left out
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from sash_experiments.benchmarks.flink.tables import Results as FlinkResults
 from sash_experiments.raw import PYTHON, read_rows, results_folder
@@ -122,18 +124,31 @@ def shown(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def table() -> str:
-    """All rows that there are results for, and which benchmarks have none."""
+README_LINES = {
+    ("an array, max of 2^10", "bottleneck"),
+    ("an array, your own function of 2^10", "pandas `apply`, `engine='numba'`"),
+    ("a frame, 100 keys, max of 2^10 rows", "Polars `rolling_max().over()`"),
+    ("a frame, 100 keys, 10 min", "DuckDB `time_bucket`"),
+    ("a frame, 100 keys, sessions of 5 s", "Polars `group_by`"),
+    ("Spark, max of 2^10 rows", "`rowsBetween`"),
+    ("Spark, 1 min by 1 s", "`F.window`"),
+    ("Flink, max of 2^10 rows, by time", "SQL `OVER`"),
+}
+"""What the README shows: one line a place where Sash runs and a kind of window, whoever is faster."""
+
+
+def table(only: Container[tuple[str, str]] | None = None) -> str:
+    """The lines that there are results for, all or ``only`` some, and which benchmarks have none."""
     lines = ["| on | instead of | theirs | Sash | factor |", "| --- | --- | ---: | ---: | ---: |"]
     missing = []
     for command, (part, unit) in PARTS.items():
-        known = len(lines)
-        for what, instead, ours, theirs in part():
-            if ours and theirs:
+        found = [line for line in part() if line[2] and line[3]]
+        if not found:
+            missing.append(f"`{command}`")
+        for what, instead, ours, theirs in found:
+            if ours and theirs and (only is None or (what, instead) in only):
                 factor = shown(ours / theirs if unit == "rows/s" else theirs / ours)
                 lines.append(f"| {what} | {instead} | {shown(theirs)} {unit} | {shown(ours)} {unit} | {factor}× |")
-        if len(lines) == known:
-            missing.append(f"`{command}`")
     if missing:
         lines += ["", f"No results are kept yet of {' and '.join(missing)}."]
     return "\n".join(lines)
@@ -167,10 +182,11 @@ def figures() -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print the table, put it into the README, and write the plots beside the raw results."""
-    text = table()
+    """Print the table, put it into the site and some of it into the README, and write the plots."""
+    text, root = table(), results_folder().parents[1]
     print(text)
-    insert(text, results_folder().parents[1] / "README.md", "instead")
+    insert(text, root / "docs" / "benchmarks" / "index.md", "instead")
+    insert(table(README_LINES), root / "README.md", "instead")
     for name, drawn in figures():
         path = results_folder() / name
         path.write_text(drawn, encoding="utf-8")

@@ -40,11 +40,22 @@ def processor() -> str:
     return next(names, platform.processor())
 
 
-def commit() -> str | None:
-    """The commit of the checkout that this is, with a plus if files were changed since; None: it is no checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--abbrev=12", "--dirty=+"]
-    try:
-        asked = subprocess.run([*command, "--exclude=*"], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
+def commit(checkout: Path = Path(__file__).parent) -> str | None:
+    """The commit of the checkout that this is in, with a plus if code was changed since; None: it is no checkout.
+
+    Raw results are no code: what has just been measured does not mark what is measured next.
+    """
+    head = _git(checkout, "rev-parse", "--short=12", "HEAD")
+    if not head:
         return None
-    return asked.stdout.strip() or None
+    changed = _git(checkout, "status", "--porcelain", "--untracked-files=no", "--", ":/", ":(top,exclude)*/results/*")
+    return f"{head}+" if changed else head
+
+
+def _git(checkout: Path, *arguments: str) -> str:
+    """What git prints; nothing if it fails or is not there."""
+    try:
+        asked = subprocess.run(["git", "-C", str(checkout), *arguments], capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return ""
+    return asked.stdout.strip()

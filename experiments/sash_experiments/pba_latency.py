@@ -26,7 +26,7 @@ __all__ = ["BY_CLOCK", "EXPERIMENTS"]
 
 TIMED = ("TwoStacks", "SlickDeque", "DABA", "SBA", "PBA")
 Compiled = dict[str, int]
-"""Rounds, slides and slides to warm up of the compiled rung."""
+"""Rounds, slides, slides to warm up, and the values that slices are made of, of the compiled rung."""
 BY_CLOCK = ", by the clock"
 """What latencies are called that are not of the main thread's own time."""
 GAP = "In Python one thread runs at a time, so by the clock PBA's second thread is in the way there. Not so compiled."
@@ -55,7 +55,7 @@ def latency_max(
 ) -> Iterator[Measured]:
     """Latency of Max over windows of counts at slide 1."""
     values = uniform_values(2 ** max(exponents))
-    source = np.array(values)
+    source = np.array(uniform_values(compiled["slides"]))
     for exponent in exponents:
         for number in range(compiled["rounds"]):
             windows = rung.over(TIMED, sash.Max(), 2**exponent, source)
@@ -71,7 +71,7 @@ def latency_sketch(
     """Latency of a moment sketch over windows on time with slides of a second: merging slices at a window's end."""
     sketch = sash.MomentSketch(k=10)
     few = slices_of(sketch, uniform_values(64 * a_slice), a_slice)
-    source = rung.rows_of(sketch, few)
+    source = rung.rows_of(sketch, slices_of(sketch, uniform_values(compiled["values"]), a_slice))
     for each in hours:
         count = int(each * 3600)
         slices = [few[i % len(few)] for i in range(count)]
@@ -114,8 +114,8 @@ TABLE_3 = _published(
         "PBA, 2 h": (135, 12971, 171.75, 64.59, 145, 150, 191),
     }
 )
-_COMPILED = {"compiled": {"rounds": 9, "slides": 1_000_000, "warm": 30_000}}
-_COMPILED_SMOKE = {"compiled": {"rounds": 1, "slides": 500, "warm": 10}}
+_COMPILED = {"compiled": {"rounds": 9, "slides": 1_000_000, "warm": 30_000, "values": 400_000}}
+_COMPILED_SMOKE = {"compiled": {"rounds": 1, "slides": 500, "warm": 10, "values": 400}}
 _LATENCY_SMALL = {"rounds": 3, "slides": 60_000, "warm": 1000, "budget": 20, **_COMPILED}
 _LATENCY_PAPER = {"rounds": 1, "slides": 1_000_000, "warm": 30_000, "budget": 3600, **_COMPILED}
 _SKETCH = "A moment sketch (k = 10) over windows on time, slide 1 s of about 100 values, ranges 1 and 2 h"

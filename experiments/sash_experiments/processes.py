@@ -1,4 +1,4 @@
-"""Processes of this machine: CPU seconds of this one and all beneath it (a JVM, Python workers), and free ports."""
+"""Processes of this machine: CPU seconds of this one and all beneath it (a JVM, Python workers), memory, free ports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["cpu_seconds", "free_port", "processes"]
+__all__ = ["cpu_seconds", "free_port", "memory_kb", "processes"]
 
 
 def processes() -> Iterator[tuple[int, int, int, float]]:
@@ -20,6 +20,15 @@ def processes() -> Iterator[tuple[int, int, int, float]]:
             except OSError:  # it has just ended
                 continue
             yield int(entry.name), int(fields[1]), int(fields[19]), (int(fields[11]) + int(fields[12])) / tick
+
+
+def memory_kb() -> dict[str, int]:
+    """What this process has in memory, in kB: all of it (``VmRSS``), what no file backs (``RssAnon``), and what the
+    system's limit on data counts (``VmData``)."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return {
+        line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "RssAnon", "VmData"))
+    }
 
 
 SPENT: dict[tuple[int, int], float] = {}  # workers that are idle end, and what they spent must not be forgotten

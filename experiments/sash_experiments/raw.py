@@ -11,11 +11,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-__all__ = ["COMPILED", "FIELDS", "PYTHON", "Measured", "Results", "load", "read_rows", "results_folder", "saving"]
+__all__ = [
+    "COMPILED",
+    "FIELDS",
+    "PYTHON",
+    "WAITS",
+    "Measured",
+    "Results",
+    "load",
+    "read_rows",
+    "results_folder",
+    "saving",
+]
 
 
 PYTHON, COMPILED = "python", "compiled"
 """The rungs of the ladder of implementations: row by row in Python, and in one loop of machine code."""
+
+
+WAITS = "waits for lcs"
+"""How the panels end that say of how many of a hundred chunks PBA's main thread has waited for ``lcs``."""
 
 
 class Measured(NamedTuple):

@@ -7,19 +7,28 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from sash_experiments import arasu_widom, benches, daba, dashboard, pba, pba_latency, reactive
+from sash_experiments import (
+    arasu_widom,
+    benches,
+    daba,
+    dashboard,
+    pba,
+    pba_latency,
+    reactive,
+    reactive_memory,
+    young_and_old,
+)
 from sash_experiments.experiment import SCALES, Experiment, Scale
-from sash_experiments.machine import facts
+from sash_experiments.machine import commit, facts
 from sash_experiments.raw import FIELDS, Measured, Results, load, saving
 
-__all__ = ["EXPERIMENTS", "find", "measured_by", "reads_original", "run", "stored"]
+__all__ = ["EXPERIMENTS", "find", "is_current", "measured_by", "reads_original", "run", "stored"]
 
 _PBA = sorted([*pba.EXPERIMENTS, *pba_latency.EXPERIMENTS], key=lambda each: each.name)
-_REACTIVE = [*reactive.EXPERIMENTS, *arasu_widom.EXPERIMENTS]
+_REACTIVE = [*reactive.EXPERIMENTS, *arasu_widom.EXPERIMENTS, *reactive_memory.EXPERIMENTS]
+_DABA = [*daba.EXPERIMENTS, *young_and_old.EXPERIMENTS]
 _SLICING = [*benches.SLICING, *dashboard.EXPERIMENTS]
-EXPERIMENTS: dict[str, Experiment] = {
-    each.name: each for each in (*_PBA, *daba.EXPERIMENTS, *_SLICING, *_REACTIVE, *benches.MTA)
-}
+EXPERIMENTS: dict[str, Experiment] = {each.name: each for each in (*_PBA, *_DABA, *_SLICING, *_REACTIVE, *benches.MTA)}
 
 
 def _path(experiment: Experiment, scale: Scale, folder: Path) -> Path:
@@ -44,6 +53,12 @@ def run(
         more = {"data_dir": data_dir}
     about = facts(experiment=experiment.name, scale=scale, sizes=sizes, original_data=bool(more))
     yield from saving(_path(experiment, scale, folder), FIELDS, experiment.measure(**sizes, **more), about)
+
+
+def is_current(experiment: Experiment, scale: Scale, folder: Path) -> bool:
+    """Whether it has been measured at this scale by the code that this is, committed as it is."""
+    kept, now = load(_path(experiment, scale, folder)), commit()
+    return kept is not None and now is not None and not now.endswith("+") and kept.facts.get("commit") == now
 
 
 def reads_original(experiment: Experiment) -> bool:

@@ -17,12 +17,19 @@ from sash_experiments.machine import facts
 from sash_experiments.markup import number, pairs, table, text
 from sash_experiments.raw import COMPILED, Results
 from sash_experiments.registry import EXPERIMENTS, stored
-from sash_experiments.verdicts import CANNOT, DIRECTION, FAILS, HOLDS, NOT_RUN, Judged, judged
+from sash_experiments.verdicts import CANNOT, DIRECTION, FAILS, HOLDS, NEEDS_MORE, NOT_RUN, Judged, judged
 
 __all__ = ["page"]
 
-CLASSES = {HOLDS: "holds", DIRECTION: "direction", FAILS: "fails", CANNOT: "cannot", NOT_RUN: "notrun"}
-MARKS = {HOLDS: "✓", DIRECTION: "↗", FAILS: "✗", CANNOT: "–", NOT_RUN: "○"}
+CLASSES = {
+    HOLDS: "holds",
+    DIRECTION: "direction",
+    FAILS: "fails",
+    NEEDS_MORE: "more",
+    CANNOT: "cannot",
+    NOT_RUN: "notrun",
+}
+MARKS = {HOLDS: "✓", DIRECTION: "↗", FAILS: "✗", NEEDS_MORE: "…", CANNOT: "–", NOT_RUN: "○"}
 WIDEST = 24
 """A panel with more places than this is a plot only."""
 
@@ -36,7 +43,9 @@ def page(folder: Path) -> str:
         "style": _asset("report.css"),
         "script": _asset("report.js"),
         "counts": _counts(claims),
-        "by-paper": " · ".join(_of_paper(key, claims) for key in PAPERS),
+        "by-paper-words": escape("; ".join(_of_paper(key, claims) for key in PAPERS)),
+        "by-paper": "".join(_bars(key, claims) for key in PAPERS),
+        "contents": _contents(),
         "papers": "".join(f'<option value="{key}">{escape(title)}</option>' for key, title in PAPERS.items()),
         "claims": "".join(map(_claim, claims)),
         "experiments": "".join(
@@ -64,9 +73,40 @@ def _counts(claims: list[Judged]) -> str:
 
 
 def _of_paper(paper: str, claims: list[Judged]) -> str:
-    mine = [each.verdict for each in claims if EXPERIMENTS[each.claim.experiment].paper == paper]
-    name = PAPERS[paper].partition(":")[0]
-    return f"{escape(name)}: {mine.count(HOLDS)} of {len(mine)} hold"
+    """In words, for those who do not see the bars."""
+    counts = _verdicts_of(paper, claims)
+    return f"{_short(paper)}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+
+
+def _bars(paper: str, claims: list[Judged]) -> str:
+    """How many claims of a paper have which verdict, as a bar."""
+    counts = _verdicts_of(paper, claims)
+    bars = "".join(
+        f'<span class="{CLASSES[verdict]}" style="flex: {count}" title="{count} {verdict}"><b>{count}</b></span>'
+        for verdict, count in counts.items()
+    )
+    return f'<div data-paper="{paper}"><span>{escape(_short(paper))}</span><span class="bars">{bars}</span></div>\n'
+
+
+def _verdicts_of(paper: str, claims: list[Judged]) -> dict[str, int]:
+    """Those that occur, in the order of their classes."""
+    counts = Counter(each.verdict for each in claims if EXPERIMENTS[each.claim.experiment].paper == paper)
+    return {verdict: counts[verdict] for verdict in CLASSES if counts[verdict]}
+
+
+def _short(paper: str) -> str:
+    return PAPERS[paper].partition(":")[0]
+
+
+def _contents() -> str:
+    """Links to the claims, to all experiments by paper, and to the machine."""
+    papers = []
+    for paper in PAPERS:
+        names = [name for name, experiment in EXPERIMENTS.items() if experiment.paper == paper]
+        links = "".join(f'<li><a href="#{name}">{name}</a></li>' for name in names)
+        papers.append(f'<li><a href="#{names[0]}">{escape(_short(paper))}</a><ul>{links}</ul></li>')
+    inside = "".join(papers)
+    return f'<ul><li><a href="#claims">Claims</a></li>{inside}<li><a href="#machine">This machine</a></li></ul>'
 
 
 def _claim(each: Judged) -> str:

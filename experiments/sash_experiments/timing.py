@@ -8,13 +8,14 @@ of columns, where a second thread is to be seen, are by the clock.
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import cycle, islice
 from typing import Any
+
+import numpy as np
 
 __all__ = ["Slide", "collector_off", "latencies", "mean_seconds", "microseconds", "per_second", "spikes", "summary"]
 
@@ -79,12 +80,13 @@ def latencies(
 
 def summary(taken: array[int]) -> dict[str, float]:
     """The seven numbers of the PBA paper's tables, in nanoseconds."""
-    low, middle, high = statistics.quantiles(taken, n=4, method="inclusive")
+    numbers = np.frombuffer(taken, np.int64)  # there are millions
+    low, middle, high = map(float, np.quantile(numbers, (0.25, 0.5, 0.75)))
     return {
-        "Min": min(taken),
-        "Max": max(taken),
-        "Avg": statistics.fmean(taken),
-        "Std": statistics.pstdev(taken),
+        "Min": float(numbers.min()),
+        "Max": float(numbers.max()),
+        "Avg": float(numbers.mean()),
+        "Std": float(numbers.std()),
         "LQ": low,
         "Med": middle,
         "HQ": high,

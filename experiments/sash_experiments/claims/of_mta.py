@@ -9,12 +9,13 @@ from __future__ import annotations
 import statistics
 
 from sash_experiments.benches import MTA_OWN
-from sash_experiments.claims.claim import Check, Claim, Unshown, Verdict, growth, held, line, times
+from sash_experiments.claims.claim import ENOUGH, Check, Claim, Unshown, Verdict, growth, held, line, sized, times
 from sash_experiments.raw import Results
 
 __all__ = ["CLAIMS"]
 
 LATENCY, BULK, SEVERAL = f"latency{MTA_OWN}", "bulk", f"dimensions{MTA_OWN}"
+CALLS = "a count is a call of Python, where the paper's is an addition"
 CACHES = "in Python a value is an object of its own: larger windows leave the processor's caches"
 
 
@@ -122,6 +123,46 @@ def _together(results: Results) -> Verdict:
     return held(f"{text} of the windows' own latencies together", max(found.values()) < 0.7)
 
 
+def _in_bulk(kind: str, published: float) -> Check:
+    def check(results: Results) -> Verdict:
+        panel, place = results.panel(f"policies{MTA_OWN}"), f"{kind}, evicting in bulk"
+        found = [panel.get(name, {}).get(place) for name in ("AMTA", "DABA")]
+        if found[0] is None or found[1] is None:
+            raise Unshown("it was not run")
+        text = f"{times(found[1] / found[0])} ({found[0]:.1f} against {found[1]:.1f} µs)"
+        return sized(found[1] / found[0], ENOUGH * published, "AMTA is ahead", ours=text)
+
+    return check
+
+
+def _many(results: Results) -> Verdict:
+    """So many windows of one dimension beside one of so many."""
+    found = line(results, f"many{MTA_OWN}", "AMTA, LMDB")
+    most = max(found)
+    if most < 10:
+        raise Unshown("too few dimensions")
+    slope, _ = statistics.linear_regression(list(found), list(found.values()))
+    text = f"{slope:.2f} µs a dimension, {found[1.0]:.1f} for one: {times(most * found[1.0] / found[most])} at {most:g}"
+    return sized(most * found[1.0] / found[most], 9.9 * ENOUGH, "one window is ahead of as many", CALLS, text)
+
+
+def _linear_in_dimensions(results: Results) -> Verdict:
+    found = line(results, f"many{MTA_OWN}", "AMTA, LMDB")
+    if len(found) < 4:
+        raise Unshown("too few dimensions")
+    share = statistics.correlation(list(found), list(found.values())) ** 2
+    return held(f"R² {share:.2f}", share > 0.9)
+
+
+def _limited(results: Results) -> Verdict:
+    found = {name: line(results, "limited", name) for name in ("AMTA", "AMTA, LMDB")}
+    least, goal = min(found["AMTA"]), max(size for sizes in found.values() for size in sizes.values())
+    memory, stored = found["AMTA"][least], found["AMTA, LMDB"][least]
+    if memory == goal:
+        raise Unshown("windows are so small that memory holds them")
+    return held(f"{memory:,.0f} values with {least:g} MB, {stored:,.0f} in LMDB", stored == goal)
+
+
 def _memory(results: Results) -> Verdict:
     memory, lmdb = line(results, "memory", "AMTA"), line(results, "memory", "AMTA, LMDB")
     x = max(x for x in memory if x in lmdb)
@@ -156,16 +197,35 @@ CLAIMS = [
     ),
     Claim(
         "mta-exp3",
-        "Where a policy evicts in bulk, AMTA is much faster than DABA (max of two years of readings)",
-        "1.8 against 3.5 µs",
-        cannot="The stream of the paper's experiment is not public.",
+        "Where a policy evicts in bulk, AMTA is much faster than DABA: what is older than the maximum",
+        "2.0× (1.8 against 3.5 µs)",
+        _in_bulk("max", 2.0),
     ),
     Claim(
         "mta-exp3",
-        "Several dimensions in one window cost less than a window each (the paper's experiment 5)",
-        "411 ns a dimension more, of 4,895",
+        "Where a policy evicts in bulk, AMTA is much faster than DABA: what is older than the longest run",
+        "1.5× (6.5 against 10 µs)",
+        _in_bulk("longest rising run", 1.5),
+    ),
+    Claim(
+        "mta-exp3",
+        "All six in one window cost less than a window each",
+        "less",
         _together,
     ),
     Claim("mta-exp4", "In a store, a window of 2^25 needs a small part of the memory", "512 MB against 32 GB", _memory),
+    Claim(
+        "mta-exp4",
+        "Where memory is limited, a store holds windows that memory does not",
+        "2^25 with 512 MB, of which memory holds a small part",
+        _limited,
+    ),
+    Claim(
+        "mta-exp5",
+        "Many dimensions in one window in a store cost less than a window each, at 50",
+        "9.9× (411 ns a dimension, 4,895 for one)",
+        _many,
+    ),
+    Claim("mta-exp5", "The latency grows linearly with the dimensions", "linear", _linear_in_dimensions),
     Claim("mta-exp4", "In a store, local memory grows logarithmically", "O(log n)", _memory_log),
 ]

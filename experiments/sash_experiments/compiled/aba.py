@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps, capacity
@@ -24,7 +25,7 @@ def aba(operations: Operations) -> Steps:
         at, vals, aggs = state
         mask, end = vals.shape[0] - 1, at[E]
         lift(vals, end & mask, source, k)
-        if at[B] == end:
+        if seldom(at[B] == end):
             copy(aggs, end & mask, vals, end & mask)
         else:
             merge(aggs, end & mask, aggs, (end - 1) & mask, vals, end & mask)
@@ -33,7 +34,7 @@ def aba(operations: Operations) -> Steps:
     @step
     def evict(state: Any) -> None:
         at, vals, aggs = state
-        if at[F] == at[B]:  # flip
+        if seldom(at[F] == at[B]):  # flip
             mask = vals.shape[0] - 1
             for position in range(at[F], at[E]):
                 copy(aggs, position & mask, vals, position & mask)
@@ -45,9 +46,9 @@ def aba(operations: Operations) -> Steps:
     def query(state: Any, answers: Any, place: int) -> None:
         at, _, aggs = state
         front, last = at[F] & (aggs.shape[0] - 1), (at[E] - 1) & (aggs.shape[0] - 1)
-        if at[F] == at[B]:
+        if seldom(at[F] == at[B]):
             copy(answers, place, aggs, last)
-        elif at[B] == at[E]:
+        elif seldom(at[B] == at[E]):
             copy(answers, place, aggs, front)
         else:
             merge(answers, place, aggs, front, aggs, last)

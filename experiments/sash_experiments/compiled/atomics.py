@@ -1,4 +1,4 @@
-"""What two threads in compiled code hand over with, and the processor's cycle counter.
+"""What two threads in compiled code hand over with, hints to the compiler, and the processor's cycle counter.
 
 A release store makes all that was written before it visible to whoever reads the new value with an acquire load. Both
 are plain moves on x86, and keep the compiler from moving other reads and writes across them.
@@ -15,7 +15,7 @@ from numba.core import cgutils, types
 
 from sash_experiments.compiled.jit import instruction, loop, step
 
-__all__ = ["load_acquire", "nanoseconds_per_tick", "pause", "store_release", "ticks"]
+__all__ = ["load_acquire", "nanoseconds_per_tick", "pause", "prefetch", "seldom", "store_release", "ticks"]
 
 _ALIGNED = 8
 _VOID = ir.FunctionType(ir.VoidType(), [])
@@ -65,6 +65,36 @@ def _relax(typing_context: Any) -> Any:
         return context.get_dummy_value()
 
     return types.none(), code
+
+
+@instruction
+def prefetch(typing_context: Any, rows: Any, offset: Any) -> Any:
+    """Have the bytes at an offset of an array fetched, to be written soon. Nothing need be there."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        bytes_, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [bytes_, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [bytes_], kind)
+        to_write, nearest, of_data = number(1), number(3), number(1)
+        place = builder.gep(builder.bitcast(data, bytes_), [arguments[1]])
+        builder.call(function, [place, to_write, nearest, of_data])
+        return context.get_dummy_value()
+
+    return types.none(rows, types.intp), code
+
+
+@instruction
+def seldom(typing_context: Any, condition: Any) -> Any:
+    """The condition, with the compiler told that it hardly ever holds: what it leads to is kept out of the way."""
+
+    def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        kind = ir.FunctionType(bit, [bit, bit])
+        function = builder.module.declare_intrinsic("llvm.expect", [bit], kind)
+        return builder.call(function, [arguments[0], bit(0)])
+
+    return types.boolean(types.boolean), code
 
 
 @instruction

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps, capacity
@@ -18,33 +19,37 @@ from sash_experiments.compiled.steps import State, Steps, capacity
 __all__ = ["daba"]
 
 F, L, R, A, B, E, VALID = range(7)
-R_PLUS_A, F_PLUS_B = 0, 1  # the rows of ``cached``
+R_PLUS_A, F_PLUS_B = 0, 1  # the rows of ``sums``
 
 
-def daba(operations: Operations) -> Steps:
-    """Insert ≤ 3 merges, evict ≤ 2, query ≤ 1."""
+def daba(operations: Operations, cached: bool = True) -> Steps:
+    """Insert ≤ 3 merges, evict ≤ 2, query ≤ 1. Without the cached sums (figure 14) insert ≤ 4, evict ≤ 3, query ≤ 1."""
     lift, copy, absorb, merge = operations.lift, operations.copy, operations.absorb, operations.merge
 
     @step
     def fixup(state: Any) -> None:
-        at, vals, aggs, cached = state
+        at, vals, aggs, sums = state
         mask = vals.shape[0] - 1
         at[VALID] = 0
-        if at[F] == at[B]:
+        if seldom(at[F] == at[B]):
             at[L] = at[R] = at[A] = at[B] = at[E]
             return
-        if at[L] == at[B]:  # flip
+        if seldom(at[L] == at[B]):  # flip
             at[L] = at[F]
             at[A] = at[B] = at[E]
-            copy(cached, R_PLUS_A, aggs, (at[E] - 1) & mask)
+            copy(sums, R_PLUS_A, aggs, (at[E] - 1) & mask)
         if at[L] == at[R]:  # free ride
             at[L] += 1
             at[R] += 1
             at[A] += 1
         else:  # shrink l_L and l_R
-            absorb(aggs, at[L] & mask, cached, R_PLUS_A)
             left = (at[A] - 1) & mask
-            if at[A] == at[B]:
+            if not cached:
+                copy(sums, R_PLUS_A, aggs, left)
+                if at[A] != at[B]:
+                    absorb(sums, R_PLUS_A, aggs, at[A] & mask)
+            absorb(aggs, at[L] & mask, sums, R_PLUS_A)
+            if seldom(at[A] == at[B]):
                 copy(aggs, left, vals, left)
             else:
                 merge(aggs, left, vals, left, aggs, at[A] & mask)
@@ -56,7 +61,7 @@ def daba(operations: Operations) -> Steps:
         at, vals, aggs, _ = state
         mask, end = vals.shape[0] - 1, at[E]
         lift(vals, end & mask, source, k)
-        if at[B] == end:
+        if seldom(at[B] == end):
             copy(aggs, end & mask, vals, end & mask)
         else:
             merge(aggs, end & mask, aggs, (end - 1) & mask, vals, end & mask)
@@ -69,18 +74,25 @@ def daba(operations: Operations) -> Steps:
         fixup(state)
 
     @step
-    def query(state: Any, answers: Any, place: int) -> None:
-        at, _, aggs, cached = state
+    def total(into: Any, place: int, at: Any, aggs: Any) -> None:
         mask = aggs.shape[0] - 1
+        if seldom(at[B] == at[E]):
+            copy(into, place, aggs, at[F] & mask)
+        else:
+            merge(into, place, aggs, at[F] & mask, aggs, (at[E] - 1) & mask)
+
+    @step
+    def query(state: Any, answers: Any, place: int) -> None:
+        at, _, aggs, sums = state
+        if not cached:
+            total(answers, place, at, aggs)
+            return
         if not at[VALID]:
-            if at[B] == at[E]:
-                copy(cached, F_PLUS_B, aggs, at[F] & mask)
-            else:
-                merge(cached, F_PLUS_B, aggs, at[F] & mask, aggs, (at[E] - 1) & mask)
+            total(sums, F_PLUS_B, at, aggs)
             at[VALID] = 1
-        copy(answers, place, cached, F_PLUS_B)
+        copy(answers, place, sums, F_PLUS_B)
 
     def arrays(size: int) -> State:
         return np.zeros(7, np.int64), *(operations.rows(capacity(size)) for _ in range(2)), operations.rows(2)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 3))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps, capacity
@@ -28,10 +29,10 @@ def daba_lite(operations: Operations) -> Steps:
     def fixup(state: Any) -> None:
         at, ring, sums = state
         mask = ring.shape[0] - 1
-        if at[F] == at[B]:
+        if seldom(at[F] == at[B]):
             at[L] = at[R] = at[A] = at[B] = at[E]
             return
-        if at[L] == at[B]:  # flip
+        if seldom(at[L] == at[B]):  # flip
             at[L] = at[F]
             at[A] = at[B] = at[E]
             copy(sums, AGG_RA, sums, AGG_B)
@@ -53,7 +54,7 @@ def daba_lite(operations: Operations) -> Steps:
         at, ring, sums = state
         slot = at[E] & (ring.shape[0] - 1)
         lift(ring, slot, source, k)
-        if at[B] == at[E]:
+        if seldom(at[B] == at[E]):
             copy(sums, AGG_B, ring, slot)
         else:
             absorb(sums, AGG_B, ring, slot)
@@ -69,7 +70,7 @@ def daba_lite(operations: Operations) -> Steps:
     def query(state: Any, answers: Any, place: int) -> None:
         at, ring, sums = state
         front = at[F] & (ring.shape[0] - 1)
-        if at[B] == at[E]:
+        if seldom(at[B] == at[E]):
             copy(answers, place, ring, front)
         else:
             merge(answers, place, ring, front, sums, AGG_B)
@@ -77,4 +78,4 @@ def daba_lite(operations: Operations) -> Steps:
     def arrays(size: int) -> State:
         return np.zeros(6, np.int64), operations.rows(capacity(size)), operations.rows(2)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 2))

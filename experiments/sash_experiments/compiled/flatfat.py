@@ -84,4 +84,4 @@ def flatfat(operations: Operations) -> Steps:
         nodes = 2 * capacity(size)
         return np.zeros(2, np.int64), operations.rows(nodes), np.zeros(nodes, np.uint8), operations.rows(2)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 3))

@@ -11,6 +11,7 @@ from typing import Any
 from sash_experiments.compiled.atomics import ticks
 from sash_experiments.compiled.jit import loop
 from sash_experiments.compiled.operations import Operations
+from sash_experiments.compiled.registers import hold
 from sash_experiments.compiled.steps import Steps
 
 __all__ = ["ANSWERS", "PLACE", "PROGRESS", "by_slice", "by_value"]
@@ -25,9 +26,11 @@ def by_value(operations: Operations, steps: Steps) -> Any:
     ``progress`` keeps where in the source the next value is, and how many answers there have been.
     """
     lower, insert, evict, query = operations.lower, steps.insert, steps.evict, steps.query
+    take, leave = hold(steps)
 
     @loop
-    def run(state: Any, progress: Any, source: Any, fill: int, count: int, answers: Any, taken: Any) -> None:
+    def run(kept: Any, progress: Any, source: Any, fill: int, count: int, answers: Any, taken: Any) -> None:
+        state = take(kept)
         place, made, mask = progress[PLACE], progress[ANSWERS], answers.shape[0] - 1
         for i in range(fill):
             insert(state, source, place)
@@ -36,18 +39,18 @@ def by_value(operations: Operations, steps: Steps) -> Any:
                 query(state, answers, made & mask)
                 lower(answers, made & mask)
                 made += 1
-        timed, before = taken.shape[0] > 0, 0
         for i in range(count):
-            if timed:
+            if taken is not None:
                 before = ticks()
             evict(state)
             insert(state, source, place)
             query(state, answers, made & mask)
             lower(answers, made & mask)
-            if timed:
+            if taken is not None:
                 taken[i] = ticks() - before
             place = place + 1 if place + 1 < source.shape[0] else 0
             made += 1
+        leave(state, kept)
         progress[PLACE], progress[ANSWERS] = place, made
 
     return run
@@ -60,10 +63,11 @@ def by_slice(operations: Operations, steps: Steps) -> Any:
     """
     lift, absorb, lower = operations.lift, operations.absorb, operations.lower
     insert, evict, query = steps.insert, steps.evict, steps.query
+    take, leave = hold(steps)
 
     @loop
     def run(
-        state: Any,
+        kept: Any,
         progress: Any,
         source: Any,
         size: int,
@@ -73,6 +77,7 @@ def by_slice(operations: Operations, steps: Steps) -> Any:
         answers: Any,
         open_slice: Any,
     ) -> None:
+        state = take(kept)
         place, made, slices, filled = progress[PLACE], progress[ANSWERS], progress[SLICES], progress[FILLED]
         mask = answers.shape[0] - 1
         for _ in range(count):
@@ -93,6 +98,7 @@ def by_slice(operations: Operations, steps: Steps) -> Any:
                     absorb(answers, made & mask, open_slice, 0)
                 lower(answers, made & mask)
                 made += 1
+        leave(state, kept)
         progress[PLACE], progress[ANSWERS], progress[SLICES], progress[FILLED] = place, made, slices, filled
 
     return run

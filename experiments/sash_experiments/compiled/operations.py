@@ -148,11 +148,11 @@ def _of_numbers(aggregation: Aggregation, functions: Functions) -> Operations:
 
 
 def _value(source: Any, k: int) -> Any:
-    return source[k]
+    return source[np.uintp(k)]
 
 
 def _pair(source: Any, k: int) -> Any:
-    return source[k, 0], source[k, 1]
+    return source[np.uintp(k), 0], source[np.uintp(k), 1]
 
 
 def _remove(aggregation: Aggregation, read: Any, write: Any) -> Any:

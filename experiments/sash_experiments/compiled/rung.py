@@ -19,13 +19,16 @@ from sash_experiments.benchmark import Case, Contender, check, same
 from sash_experiments.compiled.atomics import nanoseconds_per_tick
 from sash_experiments.compiled.operations import Array, operations
 from sash_experiments.compiled.window import Window, is_admitted
-from sash_experiments.raw import COMPILED, Measured
+from sash_experiments.contenders import paired, uniform_values
+from sash_experiments.raw import COMPILED, WAITS, Measured
 from sash_experiments.timing import spikes, summary
 
-__all__ = ["SPIKE", "latencies_of", "over", "rows_of", "seconds_per_value", "source_of", "throughputs"]
+__all__ = ["SPIKE", "latencies_of", "over", "rows_of", "seconds_per_value", "throughputs", "uniform_source"]
 
 SPIKE = "Spike"
 """The slowest slide of two windows' worth of them, at the median: other programs do not disturb the most of these."""
+UNFORESEEN = 2**18
+"""Values that come again and again teach the processor which way branches go; it does not remember so many."""
 CHECKED, SLIDES = 8, 40
 """The window in which contenders are compared with recalculation, and for how many slides."""
 
@@ -80,9 +83,14 @@ def rows_of(aggregation: Aggregation, partials: Iterable[Any]) -> Array:
     return np.array([flat.to_row(each) for each in partials])
 
 
-def source_of(aggregation: Aggregation, values: Sequence[Any]) -> Array:
-    """Values as compiled contenders take them."""
-    return operations(aggregation).source(values)
+@cache
+def uniform_source(aggregation: Aggregation, n: int) -> Array:
+    """Uniform values as compiled contenders take them: so many for windows of n that no branch can be foreseen.
+
+    Large partials are merged without branches, so that n values do.
+    """
+    values = uniform_values(n if aggregation.flat() is not None else max(n, UNFORESEEN))
+    return operations(aggregation).source(paired(aggregation, values))
 
 
 def _look_again(name: str, window: Window, source: Array) -> None:
@@ -118,6 +126,13 @@ def throughputs(
     for name, window in contenders:
         seconds = seconds_per_value(name, window, source, budget)
         yield Measured(panel, x, name, number, unit, 1 / seconds, COMPILED)
+        yield from _waits(panel, x, number, name, window)
+
+
+def _waits(panel: str, x: str, number: int, name: str, window: Window) -> Iterator[Measured]:
+    waits = window.waits_percent
+    if waits is not None:
+        yield Measured(f"{panel}: {WAITS}", x, name, number, "% of chunks", waits, COMPILED)
 
 
 def latencies_of(
@@ -139,9 +154,7 @@ def latencies_of(
         yield Measured(panel, SPIKE, name, number, "ns", typical, COMPILED)
         for x, value in slowest:
             yield Measured(f"{panel}: slowest slides in time", str(x), name, number, "ns", value, COMPILED)
-        waits = window.waits_percent
-        if waits is not None:
-            yield Measured(f"{panel}: waits for lcs", "waits", name, number, "% of chunks", waits, COMPILED)
+        yield from _waits(panel, "waits", number, name, window)
 
 
 def slide_nanoseconds(name: str, window: Window, source: Array, slides: int, warm: int, per_tick: float) -> array[int]:

@@ -14,16 +14,18 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps
 
-__all__ = ["ALL", "CLOSED", "FIRST", "B", "J", "chunk_query", "chunk_steps", "chunks", "following", "sba"]
+__all__ = ["ALL", "CLOSED", "FIRST", "HELD", "B", "J", "chunk_query", "chunk_steps", "chunks", "following", "sba"]
 
 B = 0  # the slices of a chunk
 CLOSED, BASE, OPEN = 1, 2, 3  # chunks that are closed, of all; where the open one begins; the slices in it
 FIRST, FIRST_BASE, J = 4, 5, 6  # the chunk in which the window begins, of all; where that begins; where in it
 LENGTH = 7
+HELD = (0, 2)  # the numbers and csa
 ALL = -1  # the mask of a ring that does not wrap
 
 
@@ -49,7 +51,7 @@ def sba(operations: Operations) -> Steps:
     @step
     def complete(state: Any) -> None:
         at, rows, _ = state
-        if at[J] == 1:  # the first window that needs it
+        if seldom(at[J] == 1):  # the first window that needs it
             first = at[FIRST_BASE]
             suffixes(rows, first + 1, first + at[B] - 1, ALL)
 
@@ -61,7 +63,7 @@ def sba(operations: Operations) -> Steps:
         return chunks(operations, size, size if chunk is None else chunk)
 
     insert, evict = chunk_steps(operations, close)
-    return Steps(arrays, insert, evict, chunk_query(operations, complete))
+    return Steps(arrays, insert, evict, chunk_query(operations, complete), held=HELD)
 
 
 def chunk_steps(operations: Operations, close: Any) -> tuple[Any, Any]:
@@ -73,12 +75,12 @@ def chunk_steps(operations: Operations, close: Any) -> tuple[Any, Any]:
         at, rows, csa = state[0], state[1], state[2]
         slot = at[BASE] + at[OPEN]
         lift(rows, slot, source, k)
-        if at[OPEN]:
-            absorb(csa, 0, rows, slot)
-        else:
+        if seldom(at[OPEN] == 0):
             copy(csa, 0, rows, slot)
+        else:
+            absorb(csa, 0, rows, slot)
         at[OPEN] += 1
-        if at[OPEN] == at[B]:
+        if seldom(at[OPEN] == at[B]):
             copy(rows, at[BASE], csa, 0)
             at[BASE] = following(rows, at[BASE], at[B])
             at[OPEN] = 0
@@ -89,7 +91,7 @@ def chunk_steps(operations: Operations, close: Any) -> tuple[Any, Any]:
     def evict(state: Any) -> None:
         at, rows = state[0], state[1]
         at[J] += 1
-        if at[J] == at[B]:
+        if seldom(at[J] == at[B]):
             at[J] = 0
             at[FIRST] += 1
             at[FIRST_BASE] = following(rows, at[FIRST_BASE], at[B])
@@ -107,10 +109,14 @@ def chunk_query(operations: Operations, complete: Any) -> Any:
         complete(state)
         base = at[FIRST_BASE]
         copy(answers, place, rows, base + at[J])
-        for _ in range(at[FIRST] + 1, at[CLOSED]):
+        if at[FIRST] + 1 < at[CLOSED]:
             base = following(rows, base, at[B])
             absorb(answers, place, rows, base)
-        if at[OPEN]:
+            if seldom(at[FIRST] + 2 < at[CLOSED]):  # chunks smaller than a third of the window
+                for _ in range(at[FIRST] + 2, at[CLOSED]):
+                    base = following(rows, base, at[B])
+                    absorb(answers, place, rows, base)
+        if not seldom(at[OPEN] == 0):
             absorb(answers, place, csa, 0)
 
     return query

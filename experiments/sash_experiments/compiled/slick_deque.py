@@ -59,7 +59,7 @@ def _selective(operations: Operations) -> Steps:
         slots = capacity(size)
         return np.zeros(4, np.int64), np.zeros(slots, np.int64), operations.rows(slots), operations.rows(1)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 3))
 
 
 def _invertible(operations: Operations) -> Steps:
@@ -89,4 +89,4 @@ def _invertible(operations: Operations) -> Steps:
     def arrays(size: int) -> State:
         return np.zeros(2, np.int64), operations.rows(capacity(size)), operations.rows(1)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 2))

@@ -67,4 +67,4 @@ def slick_moments(operations: Operations) -> Steps:
         slots = capacity(size)
         return np.zeros(6, np.int64), operations.rows(slots), operations.rows(1), np.zeros((2, slots), np.int64)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 2))

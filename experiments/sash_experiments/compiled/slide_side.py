@@ -60,4 +60,4 @@ def _prefixes(operations: Operations) -> Steps:
         # the base stays beside the window's own prefixes
         return np.zeros(3, np.int64), operations.rows(capacity(size + 1)), operations.rows(1)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 2))

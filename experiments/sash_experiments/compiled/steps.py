@@ -25,6 +25,9 @@ class Steps(NamedTuple):
     """``evict(state)``: remove the oldest partial."""
     query: Any
     """``query(state, answers, place)``: write the partial of the window to a row of ``answers``."""
+    held: tuple[int, ...] = (0,)
+    """Places in the state of arrays that are as small for any window, and that nobody else changes while a loop runs:
+    counters, single partials."""
     second: Any = None
     """``second(state)``: what a second thread runs beside the loop until ``stop``, if there is one."""
     stop: Any = None

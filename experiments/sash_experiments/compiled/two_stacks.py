@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps
@@ -24,10 +25,10 @@ def two_stacks(operations: Operations) -> Steps:
         at, _, _, vals, aggs = state
         top = at[BACK]
         lift(vals, top, source, k)
-        if top:
-            merge(aggs, top, aggs, top - 1, vals, top)
-        else:
+        if seldom(top == 0):
             copy(aggs, top, vals, top)
+        else:
+            merge(aggs, top, aggs, top - 1, vals, top)
         at[BACK] = top + 1
 
     @step
@@ -46,16 +47,16 @@ def two_stacks(operations: Operations) -> Steps:
     @step
     def evict(state: Any) -> None:
         at = state[0]
-        if at[FRONT] == 0:
+        if seldom(at[FRONT] == 0):
             flip(state)
         at[FRONT] -= 1
 
     @step
     def query(state: Any, answers: Any, place: int) -> None:
         at, _, front_aggs, _, aggs = state
-        if at[FRONT] == 0:
+        if seldom(at[FRONT] == 0):
             copy(answers, place, aggs, at[BACK] - 1)
-        elif at[BACK] == 0:
+        elif seldom(at[BACK] == 0):
             copy(answers, place, front_aggs, at[FRONT] - 1)
         else:
             merge(answers, place, front_aggs, at[FRONT] - 1, aggs, at[BACK] - 1)

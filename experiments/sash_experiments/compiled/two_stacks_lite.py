@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps, capacity
@@ -29,7 +30,7 @@ def two_stacks_lite(operations: Operations) -> Steps:
         at, ring, back = state
         slot = at[E] & (ring.shape[0] - 1)
         lift(ring, slot, source, k)
-        if at[B] == at[E]:
+        if seldom(at[B] == at[E]):
             copy(back, 0, ring, slot)
         else:
             absorb(back, 0, ring, slot)
@@ -38,7 +39,7 @@ def two_stacks_lite(operations: Operations) -> Steps:
     @step
     def evict(state: Any) -> None:
         at, ring, _ = state
-        if at[F] == at[B]:  # flip
+        if seldom(at[F] == at[B]):  # flip
             suffixes(ring, at[F], at[E] - 1, ring.shape[0] - 1)
             at[B] = at[E]
         at[F] += 1
@@ -47,9 +48,9 @@ def two_stacks_lite(operations: Operations) -> Steps:
     def query(state: Any, answers: Any, place: int) -> None:
         at, ring, back = state
         front = at[F] & (ring.shape[0] - 1)
-        if at[F] == at[B]:
+        if seldom(at[F] == at[B]):
             copy(answers, place, back, 0)
-        elif at[B] == at[E]:
+        elif seldom(at[B] == at[E]):
             copy(answers, place, ring, front)
         else:
             merge(answers, place, ring, front, back, 0)
@@ -57,4 +58,4 @@ def two_stacks_lite(operations: Operations) -> Steps:
     def arrays(size: int) -> State:
         return np.zeros(3, np.int64), operations.rows(capacity(size)), operations.rows(1)
 
-    return Steps(arrays, insert, evict, query)
+    return Steps(arrays, insert, evict, query, held=(0, 2))

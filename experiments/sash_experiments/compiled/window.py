@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sash_experiments.compiled.slide_side import slide_side
 from sash_experiments.compiled.steps import Steps
 from sash_experiments.compiled.two_stacks import two_stacks
 from sash_experiments.compiled.two_stacks_lite import two_stacks_lite
+from sash_experiments.contenders import UNCACHED
 
 __all__ = ["ALGORITHMS", "Window", "is_admitted"]
 
@@ -36,6 +38,7 @@ ALGORITHMS: dict[str, Callable[[Operations], Steps]] = {
     "TwoStacksLite": two_stacks_lite,
     "ABA": aba,
     "DABA": daba,
+    UNCACHED: partial(daba, cached=False),
     "DABALite": daba_lite,
     "FlatFAT": flatfat,
     "SlickDeque": slick_deque,
@@ -44,7 +47,7 @@ ALGORITHMS: dict[str, Callable[[Operations], Steps]] = {
     "PBA": pba,
 }
 INVERTING = {"SlickDeque", "SlideSide"}
-UNTIMED = np.empty(0, np.int64)
+UNTIMED = None
 
 
 def is_admitted(name: str, aggregation: Aggregation) -> bool:
@@ -67,6 +70,26 @@ def _built(name: str, aggregation: Aggregation, kind: str) -> tuple[Operations, 
         return found, steps, by_slice(found, steps)
     found = found if kind == "values" else ready
     return found, steps, by_value(found, steps)
+
+
+@contextmanager
+def _two_processors() -> Iterator[tuple[set[int], set[int]]]:
+    """One for each thread, so that on a busy machine the two do not share one; this thread may use all again after."""
+    if not hasattr(os, "sched_getaffinity"):  # Linux only
+        yield set(), set()
+        return
+    allowed = os.sched_getaffinity(0)
+    first, second = sorted(allowed)[0], sorted(allowed)[-1]
+    try:
+        yield {first}, {second}
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _bind(processors: set[int]) -> None:
+    """Let this thread run on these only."""
+    if processors:
+        os.sched_setaffinity(0, processors)
 
 
 class Window:
@@ -122,12 +145,12 @@ class Window:
         with self._second_thread():
             self._take(source, self.range, 0, UNTIMED)
 
-    def run(self, source: Array, count: int, taken: Array = UNTIMED) -> None:
+    def run(self, source: Array, count: int, taken: Array | None = UNTIMED) -> None:
         """Take ``count`` values, on from where the source was left and again from its start after its end."""
         with self._second_thread():
             self._take(source, 0, count, taken)
 
-    def _take(self, source: Array, fill: int, count: int, taken: Array) -> None:
+    def _take(self, source: Array, fill: int, count: int, taken: Array | None) -> None:
         if self.slide == 1:
             self._loop(self.state, self._progress, source, fill, count, self._answers, taken)
         else:
@@ -153,13 +176,20 @@ class Window:
             yield
             return
         self._stop(0)
-        thread = threading.Thread(target=self._steps.second, args=(self.state,), name="lcs")
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stop(1)
-            thread.join()
+        with _two_processors() as (here, there):
+
+            def second() -> None:
+                _bind(there)
+                self._steps.second(self.state)
+
+            thread = threading.Thread(target=second, name="lcs")
+            thread.start()
+            _bind(here)
+            try:
+                yield
+            finally:
+                self._stop(1)
+                thread.join()
 
     def _stop(self, stopped: int) -> None:
         self._steps.stop(self.state, stopped)

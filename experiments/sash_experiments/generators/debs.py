@@ -16,6 +16,7 @@ __all__ = [
     "checked_rows",
     "debs12",
     "debs14",
+    "shares_of_plugs",
     "smart_home",
 ]
 
@@ -55,6 +56,17 @@ def debs12(rows: int, seed: int = 12) -> dict[str, Array]:
     }
 
 
+def shares_of_plugs(keys: int) -> Array:
+    """The share of the readings of :func:`debs14` that each plug has. O(keys).
+
+    >>> shares_of_plugs(3).round(2).tolist()
+    [0.41, 0.32, 0.28]
+    """
+    share: Array = (np.arange(keys) % PLUGS + 1.0) ** -WORK
+    share /= share.sum()
+    return share
+
+
 def debs14(rows: int, keys: int = 14, seed: int = 14) -> dict[str, Array]:
     """Loads of smart plugs: ``key`` (a plug), ``house``, ``ts``, ``seq`` and ``load``, in the order of time.
 
@@ -67,8 +79,7 @@ def debs14(rows: int, keys: int = 14, seed: int = 14) -> dict[str, Array]:
     if keys < 1:
         raise ValueError(f"keys must be at least 1; got {keys}")
     rng = np.random.default_rng(checked_rows(rows, seed))
-    share = (np.arange(keys) % PLUGS + 1.0) ** -WORK
-    plug = rng.choice(keys, rows, p=share / share.sum())
+    plug = rng.choice(keys, rows, p=shares_of_plugs(keys))
     plug[: min(keys, rows)] = np.arange(min(keys, rows))  # each is there from the beginning
     whole = smart_home(rows * 2, keys, seed)
     by_plug = [whole["load"][whole["plug"] == each] for each in range(keys)]

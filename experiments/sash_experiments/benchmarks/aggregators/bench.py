@@ -85,5 +85,5 @@ BENCHMARK = Benchmark(
     rounds=3,
     arguments=arguments,
     mark="bench",
-    first_only=True,
+    page="docs/benchmarks/algorithms.md",
 )

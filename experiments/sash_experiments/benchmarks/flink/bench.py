@@ -34,7 +34,7 @@ import numpy as np
 
 import sash
 from sash.testing import count_windows
-from sash_experiments.benchmark import Benchmark, Case, Contender, Row, check, say
+from sash_experiments.benchmark import Benchmark, Case, Contender, Row, check, is_chosen, say
 from sash_experiments.benchmarks.flink.contenders import (
     Collected,
     Endless,
@@ -56,7 +56,7 @@ from sash_experiments.benchmarks.flink.tables import tables
 from sash_experiments.benchmarks.flink.turns import SETTINGS, SINK, Turns
 from sash_experiments.children import child_command, in_child
 
-__all__ = ["BENCHMARK", "groups", "is_chosen"]
+__all__ = ["BENCHMARK", "groups"]
 
 SIZES = [2**6, 2**10, 2**12, 2**14]
 RATIOS = [10, 600, 3600]
@@ -221,13 +221,6 @@ def _latency(name: str, n: int) -> str:
     return f"latency-1-{n}:{name}"
 
 
-def is_chosen(name: str, only: str | None) -> bool:
-    """Whether a name such as ``count-84-1024:sash packed`` is one of those that are asked for."""
-    case, _, contender = name.partition(":")
-    patterns = [pattern.partition(":") for pattern in only.split(";")] if only else [("", "", "")]
-    return any(case.startswith(begin) and who in ("", contender) for begin, _, who in patterns)
-
-
 def names_of_contenders(text: str) -> str:
     """The value of ``--only``, if there are such contenders."""
     names = [*(job.name for group in groups() for job in group), *(_latency(name, n) for name, _, n in LATENCIES)]
@@ -268,5 +261,5 @@ BENCHMARK = Benchmark(
     ("sash", "apache-flink", "pyarrow", "numpy", "numba"),
     rounds=3,
     arguments=arguments,
-    page="docs/flink.md",
+    page="docs/benchmarks/flink.md",
 )

@@ -132,12 +132,13 @@ def time_query(ratio: int) -> sash.Query:
     )
 
 
-def ours(query: sash.Query) -> Callable[[Readings], Any]:
+def ours(query: sash.Query, **options: Any) -> Callable[[Readings], Any]:
     """From a table to a table, as SQL's own; of the columns that the query reads, which its planner would leave too."""
 
     def run(readings: Readings) -> None:
         table = readings.t_env.sql_query(f"SELECT {_names(query)} FROM ({readings.select})")
-        readings.t_env.create_temporary_view("results", sash_flink.aggregate_table(table, query, readings.t_env))
+        results = sash_flink.aggregate_table(table, query, readings.t_env, **options)
+        readings.t_env.create_temporary_view("results", results)
         readings.sql("SELECT plug, peak FROM results", "plug INT, peak DOUBLE")
 
     return run

@@ -18,7 +18,16 @@ from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, 
 if TYPE_CHECKING:
     from sash_experiments.benchmarks.local.contenders import Keyed
 
-__all__ = ["FIRST_QUERIES", "OWN", "WARM_SHARE", "extra_memory", "first_batch", "first_results"]
+__all__ = [
+    "FIRST_QUERIES",
+    "OWN",
+    "WARM_SHARE",
+    "extra_memory",
+    "first_batch",
+    "first_results",
+    "peak_bytes",
+    "reset_peak",
+]
 
 KEYS = 10
 OWN = "your own function"
@@ -100,9 +109,9 @@ def extra_memory(contender: str, query: list[Any], rows: int, keys: int) -> Iter
     readings = Readings(rows, keys)
     call = _call(Keyed(asked, readings), contender)
     gc.collect()
-    before = _reset_peak()
+    before = reset_peak()
     result = call()
-    yield [(_peak() - before - result.estimated_size()) / 2**20, readings.polars.estimated_size() / 2**20]
+    yield [(peak_bytes() - before - result.estimated_size()) / 2**20, readings.polars.estimated_size() / 2**20]
 
 
 def _call(keyed: Keyed, contender: str) -> Callable[[], Any]:
@@ -111,12 +120,13 @@ def _call(keyed: Keyed, contender: str) -> Callable[[], Any]:
     return keyed.calls()[contender]
 
 
-def _reset_peak() -> int:
+def reset_peak() -> int:
     """Set the peak of the resident set to its present size, in bytes, and return it. On Linux only."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    return _peak()
+    return peak_bytes()
 
 
-def _peak() -> int:
+def peak_bytes() -> int:
+    """The peak of the resident set. On Linux only."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))

@@ -13,9 +13,9 @@ import numpy as np
 
 import sash
 from sash_experiments.benchmark import Contender, Row
-from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, TABLE, TUMBLING, KeyedQuery
+from sash_experiments.benchmarks.local.queries import COUNT, HOPPING, SESSIONS, TABLE, TRAILING, TUMBLING, KeyedQuery
 from sash_experiments.benchmarks.rolling.contenders import Data as Values
-from sash_experiments.benchmarks.rolling.contenders import seconds_per_call
+from sash_experiments.benchmarks.rolling.contenders import seconds_of_calls
 
 __all__ = [
     "ARRAY_AGGREGATES",
@@ -107,6 +107,8 @@ class Keyed:
         if query.kind == TUMBLING:
             calls["polars, truncate"] = lambda: query.polars_truncated(readings.polars)
             calls["pandas"] = lambda: query.pandas(readings.pandas)
+        if query.kind == TRAILING:
+            calls["polars, rolling_by"] = lambda: query.polars_rolling_by(readings.polars)
         return calls
 
     def contenders(self) -> Iterator[Contender]:
@@ -130,7 +132,7 @@ class Keyed:
         return len(columns[0]), columns
 
     def in_order(self, result: Any) -> Columns:
-        """A result's columns: keys, where windows start if that is a time, and aggregates.
+        """A result's columns: keys, where windows start (trailing ones end) if that is a time, and aggregates.
 
         Left out are count windows that are not full, and hopping windows that start before all keys have been seen:
         Polars starts with the first row of a key, Sash with the first window that has it.
@@ -145,7 +147,8 @@ class Keyed:
             if order != "window_start":
                 frame = frame.filter(pl.int_range(pl.len()).over("key") >= size - 1)
             return tuple(frame[name].to_numpy() for name in ("key", *self.query.aggregates))
-        frame = frame.rename({"window_start": "start"}, strict=False)
+        bounds = {"window_end": "start", "ts": "start"} if kind == TRAILING else {"window_start": "start"}
+        frame = frame.rename(bounds, strict=False)
         frame = frame.with_columns(pl.col("start").cast(pl.Datetime("us")).cast(pl.Int64)).sort("key", "start")
         if kind == HOPPING:
             frame = frame.filter(pl.col("start") >= int(self.readings.all_seen.astype(np.int64)))
@@ -168,6 +171,9 @@ class Keyed:
         if kind == COUNT:
             for first in range(len(times) - size + 1)[:CHECKED]:
                 yield first, slice(first, first + size)
+        elif kind == TRAILING:
+            for time in times[:CHECKED]:
+                yield int(time), (times >= time - size * micro) & (times <= time)
         elif kind == SESSIONS:
             opening = np.flatnonzero(np.diff(times, prepend=times[0] - size * micro) >= size * micro)
             for first, end in zip(opening, [*opening[1:], len(times)], strict=True):
@@ -183,8 +189,9 @@ class Keyed:
 
 
 def measure_call(call: Callable[[], Any], rows: int) -> Iterator[Row]:
-    """A row's time, by the clock and of CPU, after a call that is not timed."""
-    wall, cpu = seconds_per_call(call)
+    """A row's time, by the clock and of CPU: the fastest of five calls or more, after one that is not timed."""
+    walls, cpus = zip(*seconds_of_calls(call, least_calls=5), strict=True)
+    wall, cpu = min(walls), min(cpus)
     yield {"rows": rows, "ns_per_row": round(wall / rows * 1e9, 3), "cpu_ns_per_row": round(cpu / rows * 1e9, 3)}
 
 

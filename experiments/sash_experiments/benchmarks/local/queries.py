@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["COUNT", "HOPPING", "SESSIONS", "TABLE", "TUMBLING", "KeyedQuery"]
+__all__ = ["COUNT", "HOPPING", "SESSIONS", "TABLE", "TRAILING", "TUMBLING", "KeyedQuery"]
 
-COUNT, TUMBLING, HOPPING, SESSIONS = "count", "tumbling", "hopping", "sessions"
+COUNT, TUMBLING, HOPPING, SESSIONS, TRAILING = "count", "tumbling", "hopping", "sessions", "trailing"
 TABLE = "readings"
 """What DuckDB calls the rows."""
 
@@ -38,7 +38,12 @@ class KeyedQuery(NamedTuple):
         '10 min by 10 s'
         """
         size = f"{self.size // 60} min" if self.size % 60 == 0 else f"{self.size} s"
-        names = {COUNT: f"last {self.size} rows", TUMBLING: size, SESSIONS: f"sessions of {self.size} s"}
+        names = {
+            COUNT: f"last {self.size} rows",
+            TUMBLING: size,
+            SESSIONS: f"sessions of {self.size} s",
+            TRAILING: f"last {size} at every row",
+        }
         return names.get(self.kind, f"{size} by {self.slide} s")
 
     @property
@@ -55,6 +60,7 @@ class KeyedQuery(NamedTuple):
             TUMBLING: lambda: sash.tumbling(f"{self.size}s"),
             HOPPING: lambda: sash.sliding(f"{self.size}s", f"{self.slide}s"),
             SESSIONS: lambda: sash.session(f"{self.size}s"),
+            TRAILING: lambda: sash.trailing(f"{self.size}s", "both"),
         }
         aggregates = {
             name: sash.Count() if name == "count" else getattr(sash, _SASH[name])("load") for name in self.aggregates
@@ -63,7 +69,7 @@ class KeyedQuery(NamedTuple):
         return sash.Query(key="key", windows=windows[self.kind](), aggregates=aggregates, time=time)
 
     def polars(self, frame: Any) -> Any:
-        """The results of a frame in the order of time: of count windows one for each row, else one for each window."""
+        """The results of a frame in the order of time: of count and trailing windows one a row, else one a window."""
         import polars as pl
 
         load, ts = pl.col("load"), pl.col("ts")
@@ -75,9 +81,19 @@ class KeyedQuery(NamedTuple):
             opens = (ts.diff() >= pl.duration(seconds=self.size)).fill_null(True)
             numbered = frame.with_columns(session=opens.cum_sum().over("key"))
             return numbered.group_by("key", "session").agg(start=ts.min(), **columns).drop("session")
+        if self.kind == TRAILING:
+            return frame.rolling("ts", period=f"{self.size}s", group_by="key", closed="both").agg(**columns)
         every = f"{self.slide or self.size}s"
         groups = frame.group_by_dynamic("ts", every=every, period=f"{self.size}s", group_by="key")
         return groups.agg(**columns).rename({"ts": "start"})
+
+    def polars_rolling_by(self, frame: Any) -> Any:
+        """Trailing windows as expressions of one aggregate each, the faster way."""
+        import polars as pl
+
+        rolling = {name: getattr(pl.col("load"), f"rolling_{_POLARS[name]}_by") for name in self.aggregates}
+        columns = {name: by("ts", f"{self.size}s", closed="both").over("key") for name, by in rolling.items()}
+        return frame.select("key", "ts", **columns)
 
     def polars_truncated(self, frame: Any) -> Any:
         """Tumbling windows as groups of truncated times, the faster way where there are few keys."""
@@ -98,6 +114,10 @@ class KeyedQuery(NamedTuple):
             rolling = ", ".join(f'{_SQL[name]} OVER last AS "{name}"' for name in self.aggregates)
             frame = f"PARTITION BY key ORDER BY ts ROWS BETWEEN {self.size - 1} PRECEDING AND CURRENT ROW"
             return f"SELECT key, ts, {rolling} FROM {TABLE} WINDOW last AS ({frame})"
+        if self.kind == TRAILING:
+            rolling = ", ".join(f'{_SQL[name]} OVER last AS "{name}"' for name in self.aggregates)
+            range_ = f"RANGE BETWEEN INTERVAL '{self.size} seconds' PRECEDING AND CURRENT ROW"
+            return f"SELECT key, ts, {rolling} FROM {TABLE} WINDOW last AS (PARTITION BY key ORDER BY ts {range_})"
         if self.kind == TUMBLING:
             start = f"time_bucket(INTERVAL '{self.size} seconds', ts)"
             return f"SELECT key, {start} AS start, {columns} FROM {TABLE} GROUP BY ALL"

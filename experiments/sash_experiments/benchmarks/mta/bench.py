@@ -3,7 +3,10 @@
 1. latency: a window of constant size, a value comes, the policy lets one go, and the result is asked for;
 2. bulk: of a large window, 1 to all values leave at once;
 3. dimensions: several aggregates over one window, each alone and all together in one structure;
+   and two policies that let many values go at once;
 4. memory: what a process holds, by the size of its window, and the latency then; each contender in its own process.
+   And the window that it reaches where the system grants it so many megabytes and no more;
+5. many: 1 to 50 counts in one window in a store, which cost less than a window each.
 
 ``--only 2 4`` and ``--contenders AMTA`` measure only those; with ``--again`` the rows of the others are kept. What
 would take hours is left out: recalculation of large windows, and DABA at 2^24.
@@ -13,11 +16,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import resource
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -27,9 +31,12 @@ import sash
 from sash.aggregations.custom import Together
 from sash.aggregators import DABA
 from sash_experiments.benchmark import Benchmark, Case, Contender, Row, in_turn
+from sash_experiments.benchmarks.mta import policies
 from sash_experiments.benchmarks.mta.contenders import ALL, Enforce, Places, enforcer, new_window, sized
+from sash_experiments.benchmarks.mta.policies import POLICIES, rising_run
 from sash_experiments.benchmarks.mta.tables import plots, tables
 from sash_experiments.children import in_child
+from sash_experiments.processes import memory_kb
 from sash_experiments.timing import microseconds
 
 __all__ = ["BENCHMARK"]
@@ -40,6 +47,8 @@ FEWEST = 300
 """Steps that are measured, whatever the budget."""
 MOST = {"Recalc": 1 << 12, "DABA": 1 << 22}
 """The largest windows of those that would take hours."""
+MANY = ("AMTA", "AMTA, LMDB")
+LIMITED = ("DABA", "AMTA", "AMTA, LMDB")
 CHECKED = 6
 """Values of the window in which all contenders are compared with recalculation."""
 
@@ -51,8 +60,13 @@ def fill(window: Any, value: Any, count: int) -> None:
         return
     for start in range(0, count, CHUNK):
         window.insert_many([value] * min(CHUNK, count - start))
+    flush(window)
+
+
+def flush(window: Any) -> None:
+    """Have a store write what waits: it would be counted as the first slides'."""
     if hasattr(window, "flush"):
-        window.flush()  # what waits to be written would be counted as the first slides'
+        window.flush()
 
 
 def timed(steps: Iterator[Callable[[], Any]], budget: float, most: int) -> Row:
@@ -137,7 +151,7 @@ class Bench:
     def dimensions(self) -> Iterator[Case]:
         """A window of constant size, as all have; the first aggregate counts, and is what the policy looks at."""
         n = 1 << self.options.dimensions_size
-        alone = {
+        alone: dict[str, sash.Aggregation] = {
             "sum": sash.Sum(),
             "mean": sash.Mean(),
             "geometric mean": sash.GeometricMean(),
@@ -152,11 +166,25 @@ class Bench:
             contenders = self.contenders(partial(self._dimensions, n, parts), "Recalc")
             yield Case({"experiment": "dimensions", "n": n, "aggregate": kind}, contenders)
 
+        for kind in POLICIES:
+            names = [name for name in self.options.contenders if name != "Recalc"]
+            runs = policies.contenders(kind, n, names, self.places, timed, self.options.budget)
+            yield Case({"experiment": "policies", "n": n, "aggregate": kind}, list(runs))
+
+    def many(self) -> Iterator[Case]:
+        """So many counts of one window, in memory and in a store."""
+        n = 1 << self.options.dimensions_size - 1
+        for count in self.options.counts:
+            parts: list[sash.Aggregation] = [sash.Count()] * (count - 1)
+            runs = self.contenders(partial(self._dimensions, n, parts), *set(ALL).difference(MANY))
+            yield Case({"experiment": "many", "n": n, "aggregate": count}, runs)
+
     def _dimensions(self, n: int, parts: list[sash.Aggregation], name: str) -> Iterator[Row]:
         rows = [(1.0 + (i * 7919 % 10007) / 10007,) * (len(parts) + 1) for i in range(CHUNK)]
         with new_window(name, Together([sash.Count(), *parts]), self.places) as window:
             for _ in range(n // CHUNK):
                 window.insert_many(rows)
+            flush(window)
             enforce = enforcer(window, lambda total, oldest: total[0] - oldest[0] >= n, (1, *parts))
             yield timed(_slides_of(window, enforce, rows), self.options.budget, n)
 
@@ -164,25 +192,16 @@ class Bench:
         """Not of recalculation, which holds n partials, and of LogMTA in stores, which holds what AMTA does."""
         stored = [name for name in ALL if name.startswith("LogMTA,")]
         yield Case({"experiment": "memory"}, self.contenders(self._memory, "Recalc", *stored))
+        for megabytes in self.options.limits:
+            runs = self.contenders(partial(self._limited, megabytes), *set(ALL).difference(LIMITED))
+            yield Case({"experiment": "limited", "aggregate": megabytes}, runs)
+
+    def _limited(self, megabytes: int, name: str) -> Iterator[Row]:
+        return in_child(reached, name, self.places.url, megabytes, 1 << self.options.largest_held)
 
     def _memory(self, name: str) -> Iterator[Row]:
         options = self.options
         return in_child(held, name, self.places.url, options.smallest_held, options.largest_held, options.budget)
-
-
-def rising_run() -> sash.Aggregation:
-    """The longest run of rising values, as a monoid: (first, last, length, rising prefix, rising suffix, longest)."""
-
-    def combine(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:
-        joined = a[1] < b[0]
-        prefix = a[2] + b[3] if joined and a[3] == a[2] else a[3]
-        suffix = b[2] + a[4] if joined and b[4] == b[2] else b[4]
-        across = a[4] + b[3] if joined else 0
-        return (a[0], b[1], a[2] + b[2], prefix, suffix, max(a[5], b[5], across))
-
-    return sash.aggregation(
-        lift=lambda v: (v, v, 1, 1, 1, 1), combine=combine, lower=lambda p: p[5], name="longest rising run"
-    )
 
 
 def _slides_of(window: Any, enforce: Enforce, rows: list[Any]) -> Iterator[Callable[[], Any]]:
@@ -201,7 +220,7 @@ def held(name: str, url: str, smallest: int, largest: int, budget: float) -> Ite
     """What a process holds as its window grows; in a process of its own."""
     gc.disable()
     aggregation, policy = sized()
-    before = _status()
+    before = memory_kb()
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sash-mta-"))
         window = stack.enter_context(new_window(name, aggregation, Places(Path(folder), url)))
@@ -210,16 +229,29 @@ def held(name: str, url: str, smallest: int, largest: int, budget: float) -> Ite
                 break
             fill(window, n, n - len(window))
             found = timed(slides(window, enforcer(window, policy, (1, n)), n), 3 * budget, n)
-            grown = {field: round((size - before[field]) / 1024, 1) for field, size in _status().items()}
+            grown = {field: round((size - before[field]) / 1024, 1) for field, size in memory_kb().items()}
             yield {"n": n, "rss_mb": grown["VmRSS"], "anonymous_mb": grown["RssAnon"], **found}
 
 
-def _status() -> dict[str, int]:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return {line.split(":")[0]: int(line.split()[1]) for line in lines if line.startswith(("VmRSS", "RssAnon"))}
+def reached(name: str, url: str, megabytes: int, goal: int) -> Iterator[Row]:
+    """How many values a window takes up to a goal where its process may allocate so many megabytes more than it has."""
+    aggregation, _ = sized()
+    gc.disable()
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="sash-mta-"))
+        window = stack.enter_context(new_window(name, aggregation, Places(Path(folder), url)))
+        fill(window, goal, CHUNK)  # what every window needs
+        most = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, ((memory_kb()["VmData"] << 10) + (megabytes << 20), most[1]))
+        with suppress(MemoryError):
+            while len(window) < goal:
+                fill(window, goal, CHUNK)
+        size = len(window)
+        resource.setrlimit(resource.RLIMIT_DATA, most)
+        yield {"steps": size}
 
 
-EXPERIMENTS = (Bench.latency, Bench.bulk, Bench.dimensions, Bench.memory)
+EXPERIMENTS = (Bench.latency, Bench.bulk, Bench.dimensions, Bench.memory, Bench.many)
 
 
 def rows(options: argparse.Namespace) -> Iterator[Row]:
@@ -230,13 +262,15 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--only", type=int, nargs="+", default=[1, 2, 3, 4], help="numbers of experiments")
+    parser.add_argument("--only", type=int, nargs="+", default=[1, 2, 3, 4, 5], help="numbers of experiments")
     parser.add_argument("--contenders", nargs="+", default=ALL, choices=ALL, metavar="NAME")
     parser.add_argument("--sizes", type=int, nargs="+", default=list(range(0, 23, 2)), help="powers of 2, of latency")
     parser.add_argument("--largest", type=int, default=22, help="power of 2: the window of bulk")
     parser.add_argument("--dimensions-size", type=int, default=16, help="power of 2: the window of dimensions")
     parser.add_argument("--smallest-held", type=int, default=16, help="power of 2: the smallest window of memory")
     parser.add_argument("--largest-held", type=int, default=24, help="power of 2: the largest window of memory")
+    parser.add_argument("--limits", type=int, nargs="+", default=[16, 64, 256], help="megabytes a process may allocate")
+    parser.add_argument("--counts", type=int, nargs="+", default=[1, 2, 5, 10, 20, 35, 50], help="counts of one window")
     parser.add_argument("--budget", type=float, default=1.0, help="seconds of one measurement (default %(default)s)")
 
 
@@ -257,7 +291,7 @@ BENCHMARK = Benchmark(
     ("sash", "lmdb", "rocksdict", "redis"),
     arguments=arguments,
     facts=facts,
-    page="docs/stores.md",
+    page="docs/benchmarks/stores.md",
     mark="bench-mta",
     plots=plots,
 )

@@ -17,7 +17,7 @@ from sash.aggregators import AMTA, DABA, LogMTA, Recalc
 from sash.stores import LMDBStore, RedisStore, RocksDBStore, StoredAMTA, StoredLogMTA
 from sash_experiments.processes import free_port
 
-__all__ = ["ALL", "IN_MEMORY", "STORED", "Enforce", "Places", "enforcer", "new_window", "sized"]
+__all__ = ["ALL", "IN_MEMORY", "STORED", "Enforce", "Places", "Policy", "enforcer", "new_window", "sized"]
 
 IN_MEMORY = {"Recalc": Recalc, "DABA": DABA, "LogMTA": LogMTA, "AMTA": AMTA}
 STORED = {

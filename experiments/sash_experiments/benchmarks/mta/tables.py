@@ -44,10 +44,16 @@ def tables(rows: list[Row], facts: Mapping[str, Any]) -> Iterator[str]:
     yield from shown(
         f"Aggregates over {size('dimensions')} values, a slide: mean, µs", "dimensions", "aggregate", "mean_us"
     )
+    title = f"Policies that let many of at most {size('policies')} values go at once, a slide: mean, µs"
+    yield from shown(title, "policies", "aggregate", "mean_us")
+    yield from shown("The same, time of the processor, all threads, µs", "policies", "aggregate", "cpu_us")
+    yield from shown(f"So many counts of one window of {size('many')} values: mean, µs", "many", "aggregate", "mean_us")
     held = "Memory of the process, MB more than before there was a window"
     yield from shown(held, "memory", "n", "rss_mb", "{:.0f}")
     yield from shown("A slide in that process: mean, µs", "memory", "n", "mean_us")
     yield from shown("A slide in that process: time of its processor, all threads, µs", "memory", "n", "cpu_us")
+    limited = "The window that is reached where a process may allocate so many MB more than it has"
+    yield from shown(limited, "limited", "aggregate", "steps", "{:,.0f}")
     yield from goals([*_bulk_goals(rows), *_growth_goals(rows), *_stored_goals(rows), *_memory_goals(rows)])
 
 

@@ -147,5 +147,5 @@ BENCHMARK = Benchmark(
     rounds=5,
     arguments=arguments,
     facts=lambda: {"polars_max_threads": 1},
-    first_only=True,
+    page="docs/benchmarks/arrays.md",
 )

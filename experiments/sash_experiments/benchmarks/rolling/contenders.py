@@ -81,23 +81,27 @@ class Data:
         return polars.Series(self.numpy)
 
 
-def seconds_per_call(call: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds by the clock and of CPU, after a call that is not timed; to free the result is not timed, either."""
-    clock, cpu_clock, calls, spent, cpu = time.perf_counter, time.process_time, 0, 0.0, 0.0
+def seconds_of_calls(call: Callable[[], Any], least_calls: int = 1) -> list[tuple[float, float]]:
+    """Seconds of each call by the clock and of CPU, after one that is not timed; nor is the freeing of results."""
+    clock, cpu_clock, seconds = time.perf_counter, time.process_time, list[tuple[float, float]]()
     gc.collect()
     gc.disable()
     try:
         call()
-        while spent < LEAST:
+        while len(seconds) < least_calls or sum(wall for wall, _ in seconds) < LEAST:
             cpu_begin, begin = cpu_clock(), clock()
             result = call()
-            spent += clock() - begin
-            cpu += cpu_clock() - cpu_begin
-            calls += 1
+            seconds.append((clock() - begin, cpu_clock() - cpu_begin))
             del result
     finally:
         gc.enable()
-    return spent / calls, cpu / calls
+    return seconds
+
+
+def seconds_per_call(call: Callable[[], Any]) -> tuple[float, float]:
+    """The mean of the calls, by the clock and of CPU."""
+    walls, cpus = zip(*seconds_of_calls(call), strict=True)
+    return sum(walls) / len(walls), sum(cpus) / len(cpus)
 
 
 def contender(

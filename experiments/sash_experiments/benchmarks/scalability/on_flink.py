@@ -2,6 +2,9 @@
 
 A generator in the JVM makes readings of plugs that do not report alike often, as those of DEBS 2014 do. Before a
 contender's run there is one on few records, of which the difference is what counts: not the start of a job.
+
+``FPBA by record`` is the paper's: a call a record, and ``lcs`` on the slot's pool. ``FPBA packed`` has a thread beside
+the task's own, too; ``SBA packed`` has none.
 """
 
 from __future__ import annotations
@@ -9,18 +12,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sash_experiments.benchmarks.flink.contenders import Readings, count_query, count_window, hop, ours, over
-from sash_experiments.benchmarks.scalability.runs import WARM, Run, arguments, report, runs
+import sash
+import sash_flink
+from sash_experiments.benchmarks.flink.contenders import Readings, count_window, hop, ours, over
+from sash_experiments.benchmarks.scalability.aggregates import by_threads, count_query
+from sash_experiments.benchmarks.scalability.runs import Run, arguments, report, runs
 from sash_experiments.generators.debs import WORK
 
 ONE_KEY = "count_window"
 """So slow that it is run on one key."""
-CONTENDERS: dict[str, Callable[[int], Callable[[Readings], Any]]] = {
-    "sash": lambda n: ours(count_query(n)),
-    "SQL OVER": over,
-    "HOP": hop,
-    "count_window": count_window,
+Work = Callable[[Readings], Any]
+OURS: dict[str, Callable[[str, int], Work]] = {
+    "FPBA by record": lambda aggregate, n: _by_record(by_threads(aggregate, n)),
+    "FPBA packed": lambda aggregate, n: ours(count_query(aggregate, n, "pba"), threads=1),
+    "SBA packed": lambda aggregate, n: ours(count_query(aggregate, n, "sba"), threads=0),
 }
+OWN: dict[str, Callable[[int], Work]] = {"SQL OVER": over, "HOP": hop, "count_window": count_window}
+"""The engine's own, which know a maximum."""
+
+
+def _by_record(query: sash.Query) -> Work:
+    return lambda readings: readings.sink(
+        sash_flink.aggregate(readings.stream("plug, `load`"), query, packed=False, threads=1)
+    )
+
+
+def contender(aggregate: str, name: str, n: int) -> Work:
+    """What runs a job over readings."""
+    return OURS[name](aggregate, n) if name in OURS else OWN[name](n)
 
 
 def few(name: str, keys: int, n: int) -> int:
@@ -49,16 +68,15 @@ class Plugs(Readings):
 def main() -> None:
     options = arguments(__doc__)
 
-    def work(name: str, records: int) -> None:
-        keys = 1 if name == ONE_KEY else options.keys
-        CONTENDERS[name](options.range)(Plugs(records, keys, options.parallelism, options.setting))
+    def work(run: Run) -> None:
+        keys = 1 if run.contender == ONE_KEY else options.keys
+        compute = contender(run.aggregate, run.contender, options.range)
+        compute(Plugs(run.rows, keys, options.parallelism, options.setting))
 
-    for name in options.contenders:
-        work(name, 100)  # loads classes and compiles kernels
+    for aggregate, name in options.contenders:
+        work(Run(aggregate, name, 100, 0))  # loads classes and compiles kernels
     for run in runs(options.contenders, options.repeats):
-        if run.repeat != WARM:
-            report(Run(run.contender, few(run.contender, options.keys, options.range), run.repeat), work, options.pause)
-        report(run, work, options.pause)
+        report(run, work, options.pause, few(run.contender, options.keys, options.range))
 
 
 if __name__ == "__main__":

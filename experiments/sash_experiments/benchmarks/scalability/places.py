@@ -30,7 +30,7 @@ WORKERS = {"FLINK_PROPERTIES": "taskmanager.memory.process.size=3g", "SPARK_WORK
 CODE, DATA = "/var/lib/sash/data/experiments", "/var/lib/sash/data/scalability"
 SETTINGS = {
     # Checkpoints are taken, as one would, and tell how large the state is; none is waited for at the end of the input.
-    "flink": ["execution.checkpointing.interval=2s", "execution.checkpointing.checkpoints-after-tasks-finish=false"],
+    "flink": ["execution.checkpointing.interval=1s", "execution.checkpointing.checkpoints-after-tasks-finish=false"],
     "spark": ["spark.executor.memory=1600m"],
 }
 
@@ -51,13 +51,18 @@ class Place(Protocol):
 
 
 class Local:
-    """This process and those beneath it."""
+    """This process and those beneath it. Flink takes checkpoints into a folder, which tell how large its state is."""
 
     name = "local"
 
     def __init__(self, engine: str, folder: Path) -> None:
-        self._command = [sys.executable, "-m", f"{__package__}.on_{engine}", "--data", str(folder)]
+        command = [sys.executable, "-m", f"{__package__}.on_{engine}", "--data", str(folder)]
+        self._checkpoints = folder / "checkpoints"
+        settings = [*SETTINGS["flink"], f"execution.checkpointing.dir=file://{self._checkpoints}"]
+        of_engine = settings if engine == "flink" else []
+        self._command = [*command, *(word for setting in of_engine for word in ("--setting", setting))]
         self._lock = threading.Lock()
+        self._largest = 0
 
     def driver(self, arguments: list[str]) -> list[str]:
         return [*self._command, *arguments]
@@ -66,8 +71,23 @@ class Local:
         with self._lock:
             return cpu_seconds()
 
-    def state_bytes(self) -> None:
-        return None
+    def state_bytes(self) -> int | None:
+        """Of the largest checkpoint since it was last asked for."""
+        largest, self._largest = self._largest, 0
+        return largest or None
+
+    def watch(self) -> None:
+        """Look at what may be gone soon: processes that end, and checkpoints that a new one replaces."""
+        self.cpu()
+        for checkpoint in self._checkpoints.glob("*/chk-*"):
+            self._largest = max(self._largest, _bytes_in(checkpoint))
+
+
+def _bytes_in(folder: Path) -> int:
+    try:
+        return sum(file.stat().st_size for file in folder.iterdir())
+    except OSError:  # it has just been deleted
+        return 0
 
 
 @contextmanager
@@ -77,7 +97,7 @@ def local(engine: str, folder: Path) -> Iterator[Local]:
 
     def watch() -> None:
         while not ended.wait(0.2):
-            place.cpu()
+            place.watch()
 
     watching = threading.Thread(target=watch)
     watching.start()

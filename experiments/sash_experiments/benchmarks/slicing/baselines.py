@@ -24,7 +24,18 @@ import sash
 from sash.aggregations.base import Kind
 from sash.aggregators import FiBA, FlatFAT
 
-__all__ = ["Baseline", "Buckets", "FlatFATs", "Trees", "TupleBuffer"]
+__all__ = [
+    "Baseline",
+    "Buckets",
+    "Extents",
+    "FlatFATs",
+    "OnTuples",
+    "Row",
+    "Stretches",
+    "Trees",
+    "TupleBuffer",
+    "merged",
+]
 
 Row = dict[str, Any]
 Extents = Sequence[tuple[int, int]]
@@ -281,7 +292,7 @@ class TupleBuffer(OnTuples):
         del self._tuples[: bisect_left(self._tuples, (upto,))]
 
 
-class _Stretches(FlatFAT):
+class Stretches(FlatFAT):
     """FlatFAT that also answers for a stretch of its leaves."""
 
     def between(self, low: int, high: int) -> Any:
@@ -311,7 +322,7 @@ class FlatFATs(OnTuples):
 
     def __init__(self, extents: Extents, aggregation: sash.Aggregation, gap: int | None = None, delay: int = 0) -> None:
         super().__init__(extents, aggregation, gap, delay)
-        self._tree = _Stretches(aggregation)
+        self._tree = Stretches(aggregation)
         self._times: list[int] = []
 
     def put(self, time: int, value: Any) -> None:

@@ -27,14 +27,18 @@ import sash
 from sash_experiments.benchmark import Benchmark, Case, Contender, Row, in_turn
 from sash_experiments.benchmarks.slicing.baselines import Baseline, Buckets, FlatFATs, Trees, TupleBuffer
 from sash_experiments.benchmarks.slicing.contenders import LATE, Windows, batches, rates, stream, total
+from sash_experiments.benchmarks.slicing.count_buffer import CountBuffer
+from sash_experiments.benchmarks.slicing.cutters import Cutter, Cutty, Pairs
 from sash_experiments.benchmarks.slicing.football import RATE, Stream, football
 from sash_experiments.benchmarks.slicing.probes import firings, holdings, split_seconds, stores
-from sash_experiments.benchmarks.slicing.tables import tables
+from sash_experiments.benchmarks.slicing.tables import SLIDING, tables
 
 __all__ = ["BENCHMARK"]
 
 SHARE = 0.2
 """Of tuples that are late, unless that is what is varied."""
+SLIDE = 0.3
+"""Of a window: its slides do not divide it, so that its ends fall between the starts of others."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,8 @@ AGGREGATIONS: dict[str, Callable[[], sash.Aggregation]] = {
     "argmin": lambda: sash.ArgMin("ball", "state"),
     "argmax": lambda: sash.ArgMax("ball", "state"),
     "M4": lambda: sash.M4("ball"),
-    "median": lambda: sash.Median("state"),
-    "90-percentile": lambda: sash.Quantile("state", 0.9),
+    "median": lambda: sash.Median("ball"),
+    "90-percentile": lambda: sash.Quantile("ball", 0.9),
 }
 
 
@@ -118,12 +122,17 @@ class Throughput:
         given = self.late(0.0)
         for count in self.sizes.concurrent:
             windows = Windows(count)
-            runs = self.techniques(windows, given, Buckets, TupleBuffer, FlatFATs)
+            runs = self.techniques(windows, given, Pairs, Cutty, Buckets, TupleBuffer, FlatFATs)
             yield case("8", "in order", count, [*runs, self.columns(windows)])
         dense = stream(self.sizes.warm + 2 * self.sizes.tuples, 0.0, LATE, self.sizes.warm, 10 * RATE)
         for count in self.sizes.concurrent:
-            runs = self.techniques(Windows(count), dense, Buckets)
+            runs = self.techniques(Windows(count), dense, Pairs, Cutty, Buckets)
             yield case("8", "in order, 20,000 tuples a second", count, runs)
+        for count in self.sizes.concurrent[:3]:
+            windows = Windows(count, share=SLIDE)
+            yield case("8", SLIDING, count, self.techniques(windows, given, Pairs, Cutty, Buckets))
+            held = [Contender(kind.__name__, partial(_slices, windows, kind, given)) for kind in (Pairs, Cutty)]
+            yield case("8b", "slices held at most", count, held)
 
     def figure_9(self) -> Iterator[Case]:
         """With disorder and a session."""
@@ -161,17 +170,18 @@ class Throughput:
     def figure_14(self) -> Iterator[Case]:
         """The median beside the baselines: nearly all values distinct, or 37 of them."""
         for column, setting in (("ball", "football"), ("state", "machine, 37 values")):
-            for count in self.sizes.concurrent[:3]:
+            for count in self.sizes.concurrent:
                 windows = Windows(count, partial(sash.Median, column), LATE)
                 yield case("14", setting, count, self.techniques(windows, self.late(SHARE), Buckets, TupleBuffer))
 
     def figure_16(self) -> Iterator[Case]:
-        """Measures: windows on time and on counts."""
-        given, sizes = self.late(SHARE), self.sizes
-        for count in (1, 20, 80):
+        """Measures: windows on time and on counts; a buffer of tuples on counts, too."""
+        given, sizes, most = self.late(SHARE), self.sizes, max(80, self.sizes.concurrent[-1])
+        for count in (each for each in (1, 20, 40, 80, 1000) if each <= most):
             both = {measure: Windows(count, total, LATE, measure=measure) for measure in ("time", "count")}
             runs = [windows.rows(given, sizes.warm, sizes.budget, f"rows, {name}") for name, windows in both.items()]
             runs += [self.columns(windows, SHARE, name=f"columns, {name}") for name, windows in both.items()]
+            runs.append(both["count"].baseline(CountBuffer, given, sizes.warm, sizes.budget))
             yield case("16", "20 % late", count, runs)
 
     def column_goals(self) -> Iterator[Case]:
@@ -191,6 +201,18 @@ class Throughput:
         data = {"plug": rng.integers(0, 84, tuples), "ts": in_order.ts, "load": in_order.ball}
         run = Contender("sash.run", lambda: rates(_whole_run(keyed, data, tuples), 1e9))
         yield case("columns", "84 keys", "all at once", [run])
+
+
+def _slices(windows: Windows, kind: type[Cutter], given: Stream) -> Iterator[Row]:
+    """The most slices that a technique holds, beside those that wait to be dropped."""
+    cutter = kind(windows.extents(windows.count), total())
+    longest, most = max(size for size, _ in cutter.extents), 0
+    for row in given.rows:
+        cutter.process(row)
+        if row["ts"] % 64 == 0:
+            cutter.drop(row["ts"] - longest)
+            most = max(most, cutter.slices)
+    yield {"tuples": len(given), "unit": "slices", "value": most}
 
 
 def _long_run(query: sash.Query, given: Stream, batch: int) -> Contender:
@@ -295,5 +317,5 @@ BENCHMARK = Benchmark(
     tables,
     rounds=3,
     arguments=arguments,
-    page="docs/slicing.md",
+    page="docs/benchmarks/streams.md",
 )

@@ -12,6 +12,8 @@ import sash
 from sash.testing import evaluate
 from sash_experiments.benchmark import Contender, Row
 from sash_experiments.benchmarks.slicing.baselines import Baseline, Buckets, FlatFATs, Trees, TupleBuffer
+from sash_experiments.benchmarks.slicing.count_buffer import CountBuffer
+from sash_experiments.benchmarks.slicing.cutters import Cutty, Pairs
 from sash_experiments.benchmarks.slicing.football import GAP, RATE, Stream, football, lengths
 from sash_experiments.timing import collector_off
 
@@ -23,7 +25,10 @@ NAMES: dict[type[Baseline], str] = {
     Buckets: "buckets",
     TupleBuffer: "tuple buffer",
     FlatFATs: "FlatFAT",
+    CountBuffer: "tuple buffer, count",
     Trees: "FiBA on tuples",
+    Pairs: "Pairs",
+    Cutty: "Cutty",
 }
 CHECKED, CHECKED_RATE = 120, 2
 """Tuples, and tuples a second, of the stream on which contenders are checked, with at most 3 windows."""
@@ -47,7 +52,10 @@ def few(share: float, delay: int) -> Stream:
 
 
 class Windows:
-    """A number of tumbling windows of 1 to 20 s, on time or on counts, with or without a session: a query."""
+    """A number of windows of 1 to 20 s, on time or on counts, with or without a session: a query.
+
+    They are tumbling, or slide by a ``share`` of their length.
+    """
 
     def __init__(
         self,
@@ -56,16 +64,18 @@ class Windows:
         late: int = 0,
         session: bool = False,
         measure: str = "time",
+        share: float = 1,
         **options: Any,
     ) -> None:
+        self.share = share
         self.count, self.aggregation, self.late, self.session, self.measure = count, aggregation, late, session, measure
         self.options = options
         self.query = self.query_of(count, RATE)
 
     def query_of(self, count: int, rate: int) -> sash.Query:
         windows: dict[str, Any] = {
-            f"w{i}": sash.tumbling(size, on="ts") if self.measure == "time" else sash.tumbling(size * rate // 1000)
-            for i, size in enumerate(lengths(count))
+            f"w{i}": sash.sliding(size, slide, on="ts") if self.measure == "time" else sash.sliding(size, slide)
+            for i, (size, slide) in enumerate(self.extents(count, rate))
         }
         if self.session:
             windows["session"] = sash.session(GAP, on="ts")
@@ -74,9 +84,15 @@ class Windows:
             windows=windows, aggregates={"result": self.aggregation()}, time="ts", **{**delay, **self.options}
         )
 
-    def technique(self, technique: type[Baseline], count: int) -> Baseline:
-        extents = [(size, size) for size in lengths(count)]
-        return technique(extents, self.aggregation(), GAP if self.session else None, self.late)
+    def extents(self, count: int, rate: int = RATE) -> list[tuple[int, int]]:
+        """(range, slide) of so many windows: in milliseconds, or in the tuples that come meanwhile."""
+        spans = [(size, int(size * self.share)) for size in lengths(count)]
+        if self.measure == "time":
+            return spans
+        return [(size * rate // 1000, slide * rate // 1000) for size, slide in spans]
+
+    def technique(self, technique: type[Baseline], count: int, rate: int = RATE) -> Baseline:
+        return technique(self.extents(count, rate), self.aggregation(), GAP if self.session else None, self.late)
 
     def rows(self, given: Stream, warm: int, budget: float, name: str = "sash rows", **options: Any) -> Contender:
         """The operator row by row, once it has been given ``warm`` rows; with other options of the query."""
@@ -88,7 +104,9 @@ class Windows:
         measure = partial(self._measure, partial(self.technique, technique, self.count), given, warm, budget)
         windows = min(self.count, 3)
         return self._checked(
-            NAMES[technique], measure, lambda query, rows: results(self.technique(technique, windows), rows)
+            NAMES[technique],
+            measure,
+            lambda query, rows: results(self.technique(technique, windows, CHECKED_RATE), rows),
         )
 
     def columns(self, given: Stream, batch: int, budget: float, name: str = "sash columns") -> Contender:

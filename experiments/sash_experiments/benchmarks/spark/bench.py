@@ -1,9 +1,10 @@
 """Sash on Spark beside what Spark itself has. Run by ``make bench-spark``.
 
-One local Spark with two cores; what is measured is described by the modules ``batch``, ``streaming`` and ``pipeline``.
-CPU seconds are those of the whole process tree: this process, the JVM (with its compiler and garbage collector) and the
-Python workers. They are what is compared: walls tell more about what else a machine does. Contenders that are slow are
-given fewer rows, of fewer or shorter keys; numbers are per million rows. ``--rounds`` are of the batches.
+One local Spark with two cores; what is measured is described by the modules ``batch``, ``skew``, ``streaming`` and
+``pipeline``. CPU seconds are those of the whole process tree: this process, the JVM (with its compiler and garbage
+collector) and the Python workers. They are what is compared: walls tell more about what else a machine does. Contenders
+that are slow are given fewer rows, of fewer or shorter keys; numbers are per million rows. ``--rounds`` are of the
+batches.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sash_experiments.benchmark import Benchmark, Case, Row, in_turn
-from sash_experiments.benchmarks.spark import batch, pipeline, streaming
+from sash_experiments.benchmarks.spark import batch, pipeline, skew, streaming
 from sash_experiments.benchmarks.spark.session import session
 from sash_experiments.benchmarks.spark.tables import KEYS, PACKAGES, ROWS, tables
 
@@ -30,13 +31,13 @@ OTHERS: dict[str, Callable[[SparkSession, Path], Iterator[Case]]] = {
     "streaming-time": streaming.time_cases,
     "pipeline": pipeline.cases,
 }
-WORKLOADS = [*BATCH, *OTHERS]
+WORKLOADS = [*BATCH, "skew", *OTHERS]
 
 
 def rows(options: argparse.Namespace) -> Iterator[Row]:
     """All raw results. Batches, streams and the pipeline have a Spark of their own each."""
     chosen = options.only or WORKLOADS
-    for part in (("count", "time"), ("streaming", "streaming-time"), ("pipeline",)):
+    for part in (("count", "time"), ("skew",), ("streaming", "streaming-time"), ("pipeline",)):
         names = [name for name in part if name in chosen]
         if names:
             with tempfile.TemporaryDirectory() as folder:
@@ -50,6 +51,8 @@ def _rows(spark: SparkSession, folder: Path, names: list[str], options: argparse
         frame = batch.readings(spark, options.rows, folder / "readings")
         for name in names:
             yield from in_turn(BATCH[name](frame, options.rows), options.rounds)
+    elif names == ["skew"]:
+        yield from in_turn(skew.cases(spark, folder, options.rows), options.rounds)
     else:
         for name in names:
             yield from in_turn(OTHERS[name](spark, folder / name))
@@ -72,5 +75,5 @@ BENCHMARK = Benchmark(
     PACKAGES,
     arguments=arguments,
     facts=lambda: {"keys": KEYS},
-    page="docs/spark.md",
+    page="docs/benchmarks/spark.md",
 )

@@ -7,10 +7,12 @@ from typing import Any
 
 from sash_experiments.tables import Goal, goals, medians, table
 
-__all__ = ["KEYS", "PACKAGES", "RATIOS", "ROWS", "SIZES", "tables"]
+__all__ = ["EVEN", "KEYS", "PACKAGES", "RATIOS", "ROWS", "SIZES", "SKEWED", "tables"]
 
 ROWS = 3_000_000
 KEYS = 8
+EVEN, SKEWED = 12, 90
+"""Percent of the rows that are of the most frequent key."""
 SIZES = [2**6, 2**10, 2**16]
 RATIOS = [1, 10, 60, 600, 3600]
 PACKAGES = ("sash", "pyspark", "pyarrow", "pandas", "numpy", "numba")
@@ -18,6 +20,7 @@ PACKAGES = ("sash", "pyspark", "pyarrow", "pandas", "numpy", "numba")
 TABLES = {
     "count": ("Count windows, slide 1", "n"),
     "time": ("Time windows", "size / slide"),
+    "skew": ("A key with most of the rows", "% of the rows in one key"),
     "streaming time": ("Time windows of streams", "size / slide"),
     "streaming 84 keys": ("Streams of 84 keys", "rows a micro-batch"),
     "streaming 10000 keys": ("Streams of 10,000 keys", "rows a micro-batch"),
@@ -32,7 +35,7 @@ GOALS = {
     ("streaming 10000 keys", "plain"): {100_000: 5.0},
 }
 LIMIT = 1.5
-"""Times shuffle and sort alone."""
+"""Times shuffle and sort alone, or an even spread of the rows over keys."""
 
 Numbers = Mapping[tuple[str, ...], float]
 
@@ -42,10 +45,11 @@ def tables(rows: list[dict[str, str]], facts: Mapping[str, Any]) -> Iterator[str
     cpu, speed = (medians(rows, column, "workload", "n", "contender") for column in ("cpu_s_per_million", "rows_per_s"))
     for workload, (title, head) in TABLES.items():
         for what, numbers, style in (("CPU seconds per million rows", cpu, ".2f"), ("rows/s", speed, ",.0f")):
-            yield from _table(f"### {title}: {what}", head, workload, numbers, style)
+            yield from _table(f"## {title}: {what}", head, workload, numbers, style)
     heads = ["workload", "Python", "the JVM's threads of tasks and others", "its compiler", "its collector"]
-    yield from table("### Where Sash's CPU seconds go, per million rows", heads, _shares(rows))
-    yield from goals(_goals(cpu), "### Goals, by CPU seconds")
+    yield from table("## Where Sash's CPU seconds go, per million rows", heads, _shares(rows))
+    yield from goals(_goals(cpu), "## Goals, by CPU seconds")
+    yield from goals(_skew_goals(speed), "## Goals, by the wall")
 
 
 def _table(title: str, head: str, workload: str, numbers: Numbers, style: str) -> Iterator[str]:
@@ -67,6 +71,13 @@ def _shares(rows: list[dict[str, str]]) -> list[list[Any]]:
             shares = [part / int(row["rows"]) * 1e6 for part in (python, rest, compiler, collector)]
             found[f"{row['workload']} {row['n']}"] = shares
     return [[name, *shares] for name, shares in found.items()]
+
+
+def _skew_goals(speed: Numbers) -> Iterator[Goal]:
+    even, skewed = (speed.get(("skew", str(percent), "sash, salted")) for percent in (EVEN, SKEWED))
+    if even and skewed:
+        ratio = even / skewed
+        yield f"one key of {SKEWED} %: at most {LIMIT:g}x an even spread", f"{ratio:.2f}x", ratio <= LIMIT
 
 
 def _goals(cpu: Numbers) -> Iterator[Goal]:
