@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: report figures help venv demo test test-all test-cluster lint format bench bench-rolling bench-local bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
+.PHONY: docs report figures help venv demo test test-all test-cluster lint format bench bench-rolling bench-local bench-slicing bench-mta lock wheel clean bench-spark bench-flink test-spark-latest cluster-image cluster-up cluster-down cluster-submit scalability
 
 python := .venv/bin/python
 # What is passed on to the command of demo, test, the benches and lock, as in: make test ARGS="-k daba"
@@ -54,6 +54,14 @@ chaos: venv ## kill parts of clusters in random order, 30 faults or more, and co
 	@scripts/flink-jar
 	@$(python) -m integration_tests.cluster.chaos $(ARGS)
 
+.PHONY: fuzz
+fuzz: venv ## mutate saved states, query files, data files and tables for ten minutes (ARGS="--minutes 1 --target states")
+	@$(python) -m integration_tests.fuzz $(ARGS)
+
+.PHONY: soak-simulator
+soak-simulator: venv ## run the adapters on simulated engines that crash, 1,000 seeds (ARGS="--seeds 100000 --jobs 2")
+	@$(python) -m integration_tests.simulator $(ARGS)
+
 # Clusters in containers (docs/clusters.md). ENGINE may name several: make cluster-up ENGINE="flink kafka" WORKERS=3
 ENGINE ?= flink
 WORKERS ?= 2
@@ -74,11 +82,19 @@ map: venv ## print the modules by layer, their sizes and how far each idea is in
 	@$(python) scripts/map $(ARGS)
 
 # Of the limits of scripts/codemap/limits.py those that hold by now are checked; the others may get no worse.
-lint: venv ## check style, types, layers and the limits of the map
+lint: venv ## check style, types, layers, the limits of the map, and what is dangerous
 	@$(python) -m ruff check
 	@$(python) -m ruff format --check
 	@$(python) -m mypy
 	@$(python) scripts/map --check
+	@$(python) -m bandit --quiet --configfile pyproject.toml --recursive core/sash flink_adapter/sash_flink spark_adapter/sash_spark
+
+.PHONY: audit
+# In an environment of its own: its dependencies are many, and none of them ours.
+audit: venv ## look up known vulnerabilities of the versions in constraints.txt, where PyPI can be reached
+	@.venv/bin/python -m venv build/audit
+	@build/audit/bin/python -m pip install --quiet pip-audit
+	@build/audit/bin/pip-audit --strict --progress-spinner off --no-deps --disable-pip -r constraints.txt $(ARGS)
 
 format: venv ## mend style where that can be done by a program
 	@$(python) -m ruff check --fix
@@ -87,12 +103,16 @@ format: venv ## mend style where that can be done by a program
 bench: venv ## compare the merging algorithms
 	@$(python) -m sash_experiments bench aggregators $(ARGS)
 
+docs: venv ## build the documentation site into build/site; dead links fail
+	@NO_MKDOCS_2_WARNING=1 $(python) -m mkdocs build --strict --quiet
+	@echo 'build/site/index.html; with search: $(python) -m http.server --directory build/site'
+
 report: venv ## re-run the papers' experiments and report them in build/report.html (ARGS="--scale smoke": in a minute)
 	@mkdir -p build
 	@$(python) -m sash.cli experiment run all $(ARGS)
 	@$(python) -m sash.cli experiment report --output build/report.html
 
-figures: venv ## draw the README's plots and its table from the raw results that there are
+figures: venv ## draw plots, and the tables of README and site, from the raw results that there are
 	@$(python) -m sash_experiments figures
 
 bench-rolling: venv ## compare sash.rolling with NumPy, Bottleneck, pandas, Polars and SciPy
@@ -134,9 +154,12 @@ lock: ## write constraints.txt anew from pyproject.toml (ARGS=--upgrade for newe
 	@echo setuptools | build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --all-extras \
 		--custom-compile-command 'make lock' --output-file constraints.txt $(ARGS) pyproject.toml - >/dev/null
 
-wheel: venv ## build the wheel into dist/
-	@scripts/flink-jar
-	@$(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
+# In an environment of its own, without the engines. The compiler needs Flink's jars: those of .venv, or else it fetches them.
+wheel: ## build the wheels of Sash and of its experiments, and the sdist, into dist/; needs a JDK
+	@"$$(scripts/find-python)" -m venv build/wheel
+	@build/wheel/bin/python -m pip install --quiet build
+	@SASH_JAR=require build/wheel/bin/python -m build --outdir dist .
+	@build/wheel/bin/python -m build --wheel --outdir dist experiments
 
 clean: ## remove the environment and everything that was generated
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

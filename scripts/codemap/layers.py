@@ -21,7 +21,7 @@ CORE = ROOT / "core" / "sash"
 ADAPTERS = (ROOT / "flink_adapter" / "sash_flink", ROOT / "spark_adapter" / "sash_spark")
 LAYERS = (
     "values", "aggregations", "aggregators", "windows", "query", "frames", "kernels", "state", "engine", "runtime",
-    "stores", "testing", "cli",
+    "pandas", "polars", "stores", "testing", "cli",
 )  # fmt: skip
 """The folders of the core, from the bottom to the top."""
 
@@ -33,7 +33,8 @@ _TESTS = {"sash", "sash.spi", "sash.testing", "sash.cli"}
 TABLE: dict[str, set[str]] = {
     **{f"sash.{folder}": {f"sash.{lower}" for lower in LAYERS[:place]} for place, folder in enumerate(LAYERS)},
     "sash.cli": _ALL - {"sash.spi"},
-    "sash": _CORE - {"sash.cli"},
+    "sash": _CORE - {"sash.cli", "sash.pandas", "sash.polars"},
+    "sash.__main__": {"sash.cli"},
     "sash.spi": _CORE,
     "sash_flink": {"sash", "sash.spi", *_FLINK},
     "sash_spark": {"sash", "sash.spi", *_SPARK},
@@ -43,6 +44,7 @@ TABLE: dict[str, set[str]] = {
     "sash_experiments": {*_ALL, "sash_flink", "sash_spark", *_FLINK, *_SPARK},
     "integration_tests": {*_ALL, "sash_experiments", "sash_flink", "sash_spark", "codemap", *_FLINK, *_SPARK},
     "compose": {"sash.cli"},
+    "examples": {"sash", "sash.pandas", "sash.polars", "sash_flink", "sash_spark", *_FLINK, *_SPARK},
     "conftest.py": {"sash_flink", "sash_spark", *_FLINK, *_SPARK},
     "scripts": {"codemap", "sash"},
 }

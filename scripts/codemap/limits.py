@@ -61,17 +61,17 @@ _VISITS: dict[str, list[str]] = {}
 LIMITS = [
     Limit("imports that break the layers", 0, lambda: list(map(str, violations(imports()))), enforced=True),
     Limit("internal modules that adapters import", 1, counts.adapter_imports, enforced=True),
-    Limit("modules of the core", 150, lambda: len(counts.modules()), ceiling=169),
+    Limit("modules of the core", 150, lambda: len(counts.modules()), ceiling=215),
     Limit("modules at its top level", 3, _top_level, enforced=True),
     Limit("modules in its largest folder", 20, _largest_folder, enforced=True),
-    Limit("lines of the core", 21_500, partial(_lines, CORE), ceiling=29_320),
-    Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), enforced=True),
+    Limit("lines of the core", 21_500, partial(_lines, CORE), ceiling=37_500),
+    Limit("lines of the two adapters", 3_700, partial(_lines, *ADAPTERS), ceiling=4_500),
     Limit("isinstance on windows, watches, rules, stores", 8, counts.type_tests, enforced=True),
     Limit("lane drivers", 1, counts.lane_drivers, enforced=True),
     Limit("writers of state", 1, counts.state_writers, enforced=True),
     Limit("copies of csa–lcs", 3, counts.csa_lcs_copies, enforced=True),
     Limit("files visited by a quiet row", 5, partial(_visited, "quiet row"), enforced=True),
-    Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row"), ceiling=16),
-    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=29),
+    Limit("files visited by a row that completes a window", 10, partial(_visited, "completing row"), enforced=True),
+    Limit("files visited by a batch", 16, partial(_visited, "batch"), ceiling=30),
 ]
 """The table. Those that trace a run take some seconds."""

@@ -1,0 +1,1 @@
+"""What mkdocs.yml names: hooks of MkDocs and an extension of Griffe."""
