@@ -506,6 +506,14 @@ class TestErrors:
     def test_a_column_that_is_not_there(self, row: Row, way: str, words: str) -> None:
         self.check_refused([row], KeyError, words, way)
 
+    @pytest.mark.parametrize("row", [[1, 2], (), None, "x", 5])
+    def test_what_is_not_a_row(self, row: Any) -> None:
+        op = sash.Operator(example())
+        op.process({"ts": 3, "x": 1})
+        with pytest.raises(TypeError, match="row 1 must be a mapping of column names to values; got"):
+            op.process(row)
+        assert op.process({"ts": 15, "x": 4}) == [{"window_start": 0, "window_end": 10, "total": 1}]
+
     def test_a_bad_row_within_a_batch(self) -> None:
         rows: list[Row] = [{"ts": 112, "x": 1}, {"ts": 113, "x": "two"}, {"ts": 114, "x": 3}]
         self.check_refused(rows, TypeError, r"row 3.*Sum\('x'\) cannot aggregate 'two'", "a batch")

@@ -105,6 +105,11 @@ class Operator(Snapshots):
         except KeyError as error:
             there = ", ".join(map(repr, row))
             raise KeyError(f"row {self._driver.rows} has no column {error.args[0]!r}; it has {there}") from None
+        except (TypeError, IndexError) as error:
+            if isinstance(row, Mapping):
+                raise
+            expected = f"must be a mapping of column names to values; got {row!r}"
+            raise TypeError(f"row {self._driver.rows} {expected}") from error
         return self._take(key, times, values, self._row)
 
     def take(self, row: Values) -> list[Values]:
