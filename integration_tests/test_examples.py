@@ -101,6 +101,53 @@ def test_sensor_sessions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         assert inside["vibration"].quantile(0.99, "linear") == pytest.approx(session["vibration_p99"])
 
 
+def literal_adwin(drift: ModuleType, values: list[float], confidence: float) -> list[tuple[int, float]]:
+    """(first row, mean) of the window after each row: ADWIN over lists, bucket by bucket, as its paper has it."""
+    found, begin = [], 0
+    for end in range(1, len(values) + 1):
+        while True:
+            places, at = [begin], begin
+            while at < end:  # the largest interval of row numbers that begins here and fits
+                at += max(1 << k for k in range(drift.LARGEST + 1) if at % (1 << k) == 0 and at + (1 << k) <= end)
+                places.append(at)
+            window = np.array(values[begin:end])
+            cuts = [(window[: cut - begin], window[cut - begin :]) for cut in places[1:-1]]
+            odds = np.log(2 * np.log(len(window)) / confidence) if cuts else 0.0
+            scale = [1 / len(older) + 1 / len(younger) for older, younger in cuts]
+            most = [np.sqrt(2 * m * window.var() * odds) + 2 / 3 * m * odds for m in scale]
+            if not any(abs(a.mean() - b.mean()) > e for (a, b), e in zip(cuts, most, strict=True)):
+                break
+            begin = places[1]
+        found.append((begin, float(np.mean(values[begin:end]))))
+    return found
+
+
+def test_drift(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    drift = program("drift")
+    readings = drift.made_up().iloc[450:900].reset_index(drop=True).assign(number=range(450))
+    readings.to_csv(tmp_path / "readings.csv", index=False)
+    drift.main([str(tmp_path / "readings.csv")])
+    assert capsys.readouterr().out.startswith("row ")
+    results = sash.run(drift.query(), readings)
+    literal = literal_adwin(drift, readings["value"].tolist(), 0.002)
+    assert results["window_start"].tolist() == [begin for begin, _ in literal]
+    assert results["mean"].tolist() == pytest.approx([mean for _, mean in literal])
+    assert results["window_start"].nunique() > 1 and 100 < results["window_start"].iloc[-1] <= 150
+
+
+def test_histograms_of_neighbouring_rows_merge_in_any_order() -> None:
+    drift = program("drift")
+    rows = [drift.histogram(number, number % 7 / 4) for number in range(3, 300)]
+    one_by_one = rows[0]
+    for each in rows[1:]:
+        one_by_one = drift.merge(one_by_one, each)
+    parts = rows
+    while len(parts) > 1:
+        pairs = [drift.merge(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+        parts = pairs + parts[len(parts) & ~1 :]
+    assert parts[0] == one_by_one
+
+
 def test_smart_meters_go_on_where_they_were(spark: SparkSession, tmp_path: Path) -> None:
     meters = program("smart_meters")
     rows = [

@@ -20,6 +20,7 @@ import sash
 from sash.cli import main
 from sash_experiments import machine, registry
 from sash_experiments.base_intervals import BaseIntervals
+from sash_experiments.breakeven import NEVER, break_evens
 from sash_experiments.claims import CLAIMS, Unshown, Verdict
 from sash_experiments.claims.claim import line, logarithmic, ratio
 from sash_experiments.claims.counted import CLAIMS as COUNTED
@@ -32,6 +33,7 @@ from sash_experiments.raw import COMPILED, FIELDS, PYTHON, WAITS, Measured, Resu
 from sash_experiments.registry import EXPERIMENTS, run, stored
 from sash_experiments.timing import spikes, summary
 from sash_experiments.verdicts import Judged, counts, judged
+from sash_experiments.waiting_merges import CHAINS, chains
 
 ISSUED = """pba-fig4 pba-fig5 pba-fig6 pba-tab2 pba-tab3 pba-fig7 pba-fig8 daba-tab1 daba-tab2 daba-fig18 daba-sharing
 slicing-fig8 slicing-fig9 slicing-fig10 slicing-fig11 slicing-fig12 slicing-fig13 slicing-fig14 slicing-fig15
@@ -311,6 +313,40 @@ def test_a_direction_comes_with_what_was_measured(tmp_path: Path) -> None:
     assert told.ours == expected and told.why == ""  # no cause is supposed of what is compiled
     waits = Measured(f"2^14{BY_CLOCK}: {WAITS}", "waits", "PBA", 0, "% of chunks", 12.5, COMPILED)
     assert told_of([*rows, waits]).why == "PBA's main thread waited for lcs at 12.5 % of the chunks (median, measured)"
+
+
+def test_a_cause_is_told_on_the_compiled_rung_if_it_was_measured(tmp_path: Path) -> None:
+    rates = {("ABA", "4"): 5e8, ("ABA", "256"): 2.5e8}
+    rows = [Measured("Sum", x, name, 0, "values/s", value, COMPILED) for (name, x), value in rates.items()]
+    grows = {chain: 1.0 + place for place, chain in enumerate(CHAINS)}
+    waits = [
+        Measured(chain, x, "ABA", 0, "ns", nanoseconds, COMPILED)
+        for chain, large in grows.items()
+        for x, nanoseconds in (("4", 1.0), ("256", large))
+    ]
+
+    def told_of(rows: list[Measured]) -> Judged:
+        for _ in saving(tmp_path / "daba-fig18.small.csv", FIELDS, rows, {"scale": "small", "cores": 2}):
+            pass
+        return next(each for each in judged(tmp_path) if "flips become rarer" in each.claim.text)
+
+    assert (told_of(rows).verdict, told_of(rows).why) == ("does not hold", "")
+    assert told_of([*rows, *waits]).why.startswith(
+        "measured: from n = 4 to 256 the time of a slide, with as many merges, grows 1.0× if merges do not wait for "
+        "each other, 2.0× if each merge waits for an addition, 3.0× if each merge waits for a square root (ABA"
+    )
+
+
+def test_merges_that_wait_for_each_other_are_measured() -> None:
+    rows = list(chains([4, 32], 1, 0.001))
+    assert {row.panel for row in rows} == set(CHAINS) and {row.x for row in rows} == {"4", "32"}
+
+
+@pytest.mark.parametrize("make", [sash.Count, sash.Collect])
+def test_reevaluation_reads_off_what_it_holds(make: Any) -> None:
+    """As in the papers: a count is the size, a collection a copy. So nothing is ever faster, up to 2,048 values."""
+    numbers = list(break_evens({"it": make}, ("FlatFAT",), [64, 2048], {"break-even": 1}, 256, 0.02, 0))
+    assert {row.value for row in numbers if row.rung == PYTHON} == {NEVER}
 
 
 def test_claims_are_judged_on_the_compiled_rung_where_it_is_there(tmp_path: Path) -> None:

@@ -85,7 +85,10 @@ def _worded(claim: Claim, verdict: Verdict, results: Results, rung: str) -> Judg
 
 
 def _reasons(verdict: Verdict, results: Results, rung: str) -> Iterator[str]:
-    """What is supposed is of Python; of the compiled rung there is what was measured."""
+    """What was measured; what is supposed, of Python only."""
+    if verdict.cause:
+        yield f"measured: {verdict.cause}"
+        return
     if rung == PYTHON:
         if verdict.why:
             yield f"probably because {verdict.why}"

@@ -5,14 +5,16 @@
      [4]    [5]          [6]    [7]    = slots     the leaves are a ring buffer: F at [5], B at [4] here
 
 Unfilled slots hold ⊥ (None), which ``combine`` passes over. When the ring has wrapped around, the array's order is not
-the window's (the inverted buffer), and the total is suffix(F) ⊕ prefix(B) instead of the root. (Reactive Aggregator
-paper, sections 4 and 5.)
+the window's (the inverted buffer): where order matters, the total is then suffix(F) ⊕ prefix(B) instead of the root. As
+in the paper, the tree is updated once for all that has changed since the last firing: values that leave are only noted,
+and the next insert or query updates the nodes above them. (Reactive Aggregator paper, sections 4 and 5.)
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from sash.aggregations.base import Aggregation
@@ -27,8 +29,9 @@ _SMALLEST = 4
 class FlatFAT(FifoAggregator):
     """O(log n) a step, and any value can be evicted, not just the oldest.
 
-    Combines: insert and evict ≤ log2 c each for a capacity c < 4n (amortised: plus O(1) for resizing), query ≤ 2 log2 c
-    when the buffer is inverted, else 0. A bulk of m: ≤ m + m log2(c/m). Holds at most 2c partials.
+    Combines: insert ≤ log2 c for a capacity c < 4n (amortised: plus O(1) for resizing), and as much for each value that
+    has left since, which evict leaves to the next insert or query; query else 0, or ≤ 2 log2 c when the buffer is
+    inverted and the aggregation not commutative. A bulk of m: ≤ m + m log2(c/m). Holds at most 2c partials.
 
     >>> import sash
     >>> window = sash.aggregators.FlatFAT(sash.Max())
@@ -41,6 +44,7 @@ class FlatFAT(FifoAggregator):
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
         self._tree: list[Any] = [None] * (2 * _SMALLEST)
+        self._stale: dict[int, None] = {}  # leaves of values that have left, above which nodes are not updated yet
         self._capacity = _SMALLEST
         self._front = self._end = 0  # leaves are at positions front … end - 1, position i in slot i % capacity
         self._numbers = [0] * _SMALLEST  # the number of the value in a slot, also of a hole
@@ -71,8 +75,10 @@ class FlatFAT(FifoAggregator):
         return ring[index] if self._live[ring[index] % self._capacity] else None
 
     def total(self) -> Any:
+        if self._stale:
+            self._apply(self._changes(dict(self._stale)))
         first, last = self._front % self._capacity, (self._end - 1) % self._capacity
-        if not self._count or first <= last:
+        if not self._count or first <= last or self.aggregation.commutative:
             return self._tree[1]
         return self._merge(self._suffix(first), self._prefix(last))
 
@@ -102,9 +108,10 @@ class FlatFAT(FifoAggregator):
         return agg
 
     def _changes(self, leaves: dict[int, Any]) -> dict[int, Any]:
-        """All nodes that change with these leaves, level by level from the bottom, each computed once."""
-        if len(leaves) == 1:
-            return self._changes_of_one(*leaves.items())
+        """All nodes that change with these leaves, level by level from the bottom, each computed once.
+
+        They have to be all that are stale, at least.
+        """
         changed = dict(leaves)
         level: Iterable[int] = leaves
         while True:
@@ -119,11 +126,20 @@ class FlatFAT(FifoAggregator):
                 )
             level = parents
 
-    def _changes_of_one(self, leaf: tuple[int, Any]) -> dict[int, Any]:
-        """As :meth:`_changes` for one leaf: its path to the root."""
-        tree, combine = self._tree, self._combine
-        node, partial = leaf
-        changed = {node: partial}
+    def _apply(self, changed: dict[int, Any]) -> None:
+        tree = self._tree
+        for node, partial in changed.items():
+            tree[node] = partial
+        self._stale = {}
+
+    def _push(self, partial: Any) -> None:
+        """One partial, in the slot of the only one that has left since, as in windows of a fixed size: one path."""
+        capacity, slot = self._capacity, self._end % self._capacity
+        leaf = capacity + slot
+        if self._end - self._front == capacity or (self._stale and (len(self._stale) > 1 or leaf not in self._stale)):
+            self._push_bulk((partial,))
+            return
+        tree, combine, node, path = self._tree, self._combine, leaf, [partial]
         while node > 1:
             sibling = tree[node ^ 1]
             if sibling is not None:
@@ -131,22 +147,31 @@ class FlatFAT(FifoAggregator):
                     partial = sibling
                 else:
                     partial = combine(sibling, partial) if node & 1 else combine(partial, sibling)
+            path.append(partial)
             node >>= 1
-            changed[node] = partial
-        return changed
-
-    def _apply(self, changed: dict[int, Any]) -> None:
-        tree = self._tree
-        for node, partial in changed.items():
-            tree[node] = partial
+        for partial in path:
+            tree[leaf] = partial
+            leaf >>= 1
+        if self._stale:
+            self._stale = {}
+        self._end += 1
+        self._numbers[slot], self._live[slot] = self._next_number, True
+        self._next_number += 1
+        self._count += 1
 
     def _push_many(self, partials: Sequence[Any]) -> None:
+        if len(partials) == 1:
+            self._push(partials[0])
+        else:
+            self._push_bulk(partials)
+
+    def _push_bulk(self, partials: Sequence[Any]) -> None:
         if self._end - self._front + len(partials) > self._capacity:
             self._rebuild_with(partials)
             return
         slots = [(self._end + i) % self._capacity for i in range(len(partials))]
-        leaves = {self._capacity + slot: partial for slot, partial in zip(slots, partials, strict=True)}
-        self._apply(self._changes(leaves))
+        leaves: dict[int, Any] = {self._capacity + slot: partial for slot, partial in zip(slots, partials, strict=True)}
+        self._apply(self._changes({**self._stale, **leaves}))
         self._end += len(partials)
         self._number(slots)
 
@@ -164,29 +189,53 @@ class FlatFAT(FifoAggregator):
         while count > capacity or (capacity == self._capacity and self._count > 3 * capacity // 4):
             capacity *= 2
         fresh = range(self._next_number, self._next_number + len(partials))
-        self._rebuild(capacity, [*self._entries(), *zip(fresh, partials, strict=True)])
+        numbers, held = self._entries()
+        self._rebuild(capacity, [*numbers, *fresh], [*held, *partials])
         self._next_number = fresh.stop
 
-    def _entries(self) -> list[tuple[int, Any]]:
-        """(number, partial) of the window's values in order."""
-        slots = (position % self._capacity for position in range(self._front, self._end))
-        return [(self._numbers[slot], self._tree[self._capacity + slot]) for slot in slots if self._live[slot]]
+    def _entries(self, gone: Collection[int] = ()) -> tuple[list[int], list[Any]]:
+        """The numbers of the window's values in order, and their partials; those in the slots ``gone`` left out."""
+        if len(gone) == self._count:
+            return [], []
+        ring = (position % self._capacity for position in range(self._front, self._end))
+        slots = [slot for slot in ring if self._live[slot] and slot not in gone]
+        return [self._numbers[slot] for slot in slots], [self._tree[self._capacity + slot] for slot in slots]
 
-    def _rebuild(self, capacity: int, entries: Sequence[tuple[int, Any]]) -> None:
-        empty = capacity - len(entries)
-        tree = [None] * capacity + [partial for _, partial in entries] + [None] * empty
-        for node in range(capacity - 1, 0, -1):
-            tree[node] = self._merge(tree[2 * node], tree[2 * node + 1])
-        self._tree, self._capacity = tree, capacity
-        self._front, self._end = 0, len(entries)
-        self._numbers = [number for number, _ in entries] + [0] * empty
-        self._live = bytearray([True] * len(entries) + [False] * empty)
-        self._count = len(entries)
+    def _rebuild(self, capacity: int, numbers: list[int], partials: list[Any]) -> None:
+        count, empty = len(numbers), capacity - len(numbers)
+        combine = self._merge if any(partial is None for partial in partials) else self._combine
+        levels = [partials + [None] * empty]
+        while (size := len(levels[-1])) > 1:
+            above = list(map(combine, partials[:-1:2], partials[1::2])) + partials[len(partials) & ~1 :]
+            levels.append(above + [None] * (size // 2 - len(above)))
+            partials = above
+        self._tree, self._capacity, self._stale = [None, *chain.from_iterable(reversed(levels))], capacity, {}
+        self._front, self._end = 0, count
+        self._numbers = numbers + [0] * empty
+        self._live = bytearray(b"\1" * count + b"\0" * empty)
+        self._count = count
 
     def _pop(self) -> None:
-        self._evict([self._front])
+        slot, capacity = self._front % self._capacity, self._capacity
+        if capacity > _SMALLEST and self._count <= capacity // 4:
+            self._evict([self._front])
+            return
+        self._stale[capacity + slot] = self._tree[capacity + slot] = None
+        self._live[slot] = False
+        self._count -= 1
+        self._skip_holes()
+
+    def _skip_holes(self) -> None:
+        while self._front < self._end and not self._live[self._front % self._capacity]:
+            self._front += 1
 
     def _pop_many(self, count: int) -> None:
+        if count == 1:
+            self._pop()
+            return
+        if count == self._count:
+            self._rebuild(_SMALLEST, [], [])
+            return
         positions = (p for p in range(self._front, self._end) if self._live[p % self._capacity])
         self._evict([position for position, _ in zip(positions, range(count), strict=False)])
 
@@ -197,22 +246,23 @@ class FlatFAT(FifoAggregator):
             capacity //= 2
         slots = {position % self._capacity for position in positions}
         if capacity != self._capacity:
-            numbers = {self._numbers[slot] for slot in slots}
-            self._rebuild(capacity, [entry for entry in self._entries() if entry[0] not in numbers])
+            self._rebuild(capacity, *self._entries(slots))
             return
-        self._apply(self._changes({self._capacity + slot: None for slot in slots}))
         for slot in slots:
+            self._stale[capacity + slot] = self._tree[capacity + slot] = None
             self._live[slot] = False
         self._count = remaining
-        while self._front < self._end and not self._live[self._front % self._capacity]:
-            self._front += 1
+        self._skip_holes()
 
     def _check(self) -> None:
         assert self._end - self._front <= self._capacity
         assert self._count == sum(self._live)
         assert self._capacity == _SMALLEST or self._count >= self._capacity // 4
+        tree = list(self._tree)
+        for node, partial in self._changes(dict(self._stale)).items() if self._stale else ():
+            tree[node] = partial
         for node in range(1, self._capacity):
-            assert alike(self._tree[node], self._merge(self._tree[2 * node], self._tree[2 * node + 1]))
+            assert alike(tree[node], self._merge(tree[2 * node], tree[2 * node + 1]))
         occupied = {position % self._capacity for position in range(self._front, self._end)}
         for slot in range(self._capacity):
             assert self._live[slot] or self._tree[self._capacity + slot] is None

@@ -54,6 +54,8 @@ class Decisions:
     """A window is forward context aware: slices keep their tuples, even in order."""
     revises: bool
     """Results can be corrected: slices can change after they were used."""
+    begins_only: bool
+    """Slices begin only where windows begin: one that ends inside a slice is emitted before the slice goes on."""
 
     @cached_property
     def buffered(self) -> bool:
@@ -73,6 +75,7 @@ def decide(query: Query, lane: Lane, own_watermark: bool = True) -> Decisions:
     in_order = arrival or (own_watermark and not lane.delay and not lane.lateness)
     forward = any(window.context_class(arrival) is ContextClass.FCA for window in windows)
     keeps, why = _keeps(in_order, forward, windows, query.aggregates.values())
+    settled = lane.early is None and not any(window.follows_tuples for window in windows)
     shifts = not in_order and any(window.edges_are_positions for window in windows)
     return Decisions(
         in_order,
@@ -81,6 +84,7 @@ def decide(query: Query, lane: Lane, own_watermark: bool = True) -> Decisions:
         tuple(_removal(aggregation, shifts) for aggregation in query.aggregates.values()),
         forward,
         bool(lane.lateness),
+        in_order and not forward and settled,
     )
 
 

@@ -177,7 +177,7 @@ def _lines(query: Query, plan: LanePlan) -> Iterator[str]:
     yield from _what_is_asked(query, lane)
     for name, window in windows[:_MOST]:
         if window.slices_a_window is not None:
-            yield f"slices     {_prefix(name)}{window.slices_words()}"
+            yield f"slices     {_prefix(name)}{window.slices_words(plan.decisions.begins_only)}"
     yield f"tuples     {_tuples(plan.decisions)}"
     yield f"algorithm  {plan.algorithm}: {_reason(plan)}"
     for name, window in windows[:_MOST]:

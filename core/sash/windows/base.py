@@ -166,8 +166,8 @@ class Window:
         """What ``explain`` says of it."""
         return f"{self}; {self.context_class(arrival).value}"
 
-    def slices_words(self) -> str:
-        """What ``explain`` says of its slices, if their number is fixed."""
+    def slices_words(self, begins_only: bool) -> str:
+        """What ``explain`` says of its slices, if their number is fixed; ``begins_only``: rows cut only at begins."""
         return f"{self.slices_a_window} a window"
 
     def file_table(self) -> dict[str, Any] | None:
@@ -221,6 +221,13 @@ class ContextFree(Window, ABC):
     @abstractmethod
     def next_edge(self, after: Any) -> Any:
         """The next edge, a start or an end of a window, after ``after``."""
+
+    def next_begin(self, after: Any) -> Any:
+        """The next start of a window after ``after``; a type that does not know where they are has any edge for one.
+
+        Only asked of the type that defines it: a subclass may have windows of its own.
+        """
+        return self.next_edge(after)
 
     @abstractmethod
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 from sash.values.calendar import Calendar, CalendarSpan
 from sash.values.timestamps import STEPS, as_duration, nanoseconds, zone_of
 from sash.windows.base import ContextFree, Extent
-from sash.windows.time import DAYS_OF_UTC, TimeWindow, range_words
+from sash.windows.time import DAYS_OF_UTC, END_CUTS, TimeWindow, range_words
 
 __all__ = ["CalendarWindow", "WeekDay", "is_of_calendar"]
 
@@ -120,8 +120,8 @@ class CalendarWindow(ContextFree):
     def _days_words(self) -> str:
         return DAYS_OF_UTC if self.zone is None else f"days are those of {self.zone}"
 
-    def slices_words(self) -> str:
-        return super().slices_words() + ("" if self.units.aligned else ", cut where windows end too")
+    def slices_words(self, begins_only: bool) -> str:
+        return super().slices_words(begins_only) + ("" if self.units.aligned else END_CUTS[begins_only])
 
     def file_table(self) -> dict[str, Any]:
         tumbles = self.range == self.slide
@@ -152,6 +152,9 @@ class CalendarWindow(ContextFree):
 
     def next_edge(self, after: Any) -> int:
         return self.calendar.start_of(self.units.next_edge(self.calendar.index_of(after)))
+
+    def next_begin(self, after: Any) -> int:
+        return self.start(self.index(after) + 1)
 
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
         for k in count(self.first_behind(after)):

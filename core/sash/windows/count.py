@@ -61,9 +61,9 @@ class CountWindow(ContextFree):
     def explain_words(self, arrival: bool) -> str:
         return f"{super().explain_words(arrival)}, on counts"
 
-    def slices_words(self) -> str:
+    def slices_words(self, begins_only: bool) -> str:
         rest = self.range % self.slide
-        return super().slices_words() + (f" and {rest} tuples" if rest else "")
+        return super().slices_words(begins_only) + (f" and {rest} tuples" if rest else "")
 
     def file_table(self) -> dict[str, Any]:
         if self.range == self.slide and not self.partial:
@@ -71,8 +71,10 @@ class CountWindow(ContextFree):
         return {"type": "sliding", "range": self.range, "slide": self.slide, "partial": self.partial or None}
 
     def next_edge(self, after: int) -> int:
-        start = max(0, (after // self.slide + 1) * self.slide)
-        return min(start, self._end_behind(after))
+        return min(CountWindow.next_begin(self, after), self._end_behind(after))
+
+    def next_begin(self, after: int) -> int:
+        return max(0, (after // self.slide + 1) * self.slide)
 
     def _end_behind(self, after: int) -> int:
         shape = self.rolling_shape

@@ -74,6 +74,9 @@ class CumulativeWindow(ContextFree):
     def next_edge(self, after: Any) -> Any:
         return self.ticks.next_edge(after)
 
+    def next_begin(self, after: Any) -> Any:
+        return self.start(self.index(after) + 1)
+
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
         for k in count(self.first_behind(after)):
             end = self.ticks.start(k) + self.numbers[1]
@@ -100,7 +103,8 @@ def cumulative(
     """All since the last multiple of ``range``, every ``step``: totals of the day so far, hour by hour.
 
     ``step`` must divide ``range``. Both are durations of event time, or, with ``on``, numbers in the unit of that
-    column. A window without a tuple emits no result. One slice a step is kept, shared with other windows.
+    column. A window without a tuple emits no result. Batches keep one slice a
+    step, single rows in order one a range; both are shared with other windows.
 
     >>> import sash
     >>> query = sash.Query(windows=cumulative(6, step=2, on="hour"), aggregates={"sum": sash.Sum("load")}, time="hour")

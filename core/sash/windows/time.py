@@ -13,9 +13,13 @@ from sash.values.calendar import Calendar
 from sash.values.timestamps import STEPS, as_duration, nanoseconds
 from sash.windows.base import ContextFree, Extent
 
-__all__ = ["DAYS_OF_UTC", "TimeWindow", "measure_fields", "number_along", "range_words"]
+__all__ = ["DAYS_OF_UTC", "END_CUTS", "TimeWindow", "measure_fields", "number_along", "range_words"]
 
 DAYS_OF_UTC = "days are those of UTC or, for times without a zone, of their own clock"
+
+
+END_CUTS = (", cut where windows end too", ", by batches cut where windows end too")
+"""What ``explain`` says of ends where no window begins; the second if single rows are cut only at begins."""
 
 
 def range_words(range_: str, slide: str) -> str:
@@ -90,8 +94,8 @@ class TimeWindow(ContextFree):
         on = f" of {self.on}" if self.on else ""
         return range_words(f"{self.range}{on}", f"{self.slide}{on}") + self._days_words()
 
-    def slices_words(self) -> str:
-        return super().slices_words() + ("" if self.aligned else ", cut where windows end too")
+    def slices_words(self, begins_only: bool) -> str:
+        return super().slices_words(begins_only) + ("" if self.aligned else END_CUTS[begins_only])
 
     def file_offset(self) -> Any:
         """The offset as a query file has it; None if there is none."""
@@ -135,10 +139,13 @@ class TimeWindow(ContextFree):
         return k
 
     def next_edge(self, after: Any) -> Any:
-        start = self.start(self.index(after) + 1)
+        start = TimeWindow.next_begin(self, after)
         if self.aligned:
             return start
         return min(start, self.start(self.first_behind(after)) + self.numbers[0])
+
+    def next_begin(self, after: Any) -> Any:
+        return self.start(self.index(after) + 1)
 
     def windows(self, after: Any, upto: Any) -> Iterator[Extent]:
         range_ = self.numbers[0]

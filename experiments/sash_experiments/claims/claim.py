@@ -42,6 +42,8 @@ class Verdict(NamedTuple):
     why: str = ""
     direction: str = ""
     """Which way the difference goes, and how far, if it goes the paper's way: "PBA is ahead, by 1.4×"."""
+    cause: str = ""
+    """Why it does not hold, as the results themselves show; unlike ``why``, which is supposed."""
 
 
 class Unshown(Exception):
@@ -88,9 +90,9 @@ def times(number: float) -> str:
     return f"{number:.1f}×" if number < 100 else f"{number:,.0f}×"
 
 
-def held(ours: str, holds: bool, why: str = "") -> Verdict:
-    """A verdict with a reason only if the claim does not hold."""
-    return Verdict(ours, holds, "" if holds else why)
+def held(ours: str, holds: bool, why: str = "", cause: str = "") -> Verdict:
+    """A verdict with a reason, supposed or measured, only if the claim does not hold."""
+    return Verdict(ours, holds) if holds else Verdict(ours, holds, why, cause=cause)
 
 
 def sized(found: float, enough: float, direction: str, why: str = "", ours: str = "") -> Verdict:

@@ -9,6 +9,7 @@ from sash_experiments.claims.claim import ENOUGH, Claim, Unshown, Verdict, held,
 from sash_experiments.contenders import UNCACHED
 from sash_experiments.daba import SHOWN
 from sash_experiments.raw import Results
+from sash_experiments.waiting_merges import CHAINS
 from sash_experiments.young_and_old import SEPARATE, SHARED
 
 __all__ = ["CLAIMS"]
@@ -86,7 +87,22 @@ def _constant(results: Results) -> Verdict:
     if max(found) < 4096:
         raise Unshown("windows are too small")
     change = found[max(found)] / found[16.0]
-    return Verdict(f"{times(change)} from 2^4 to {max(found):,.0f}", change > 0.6)
+    cause = _chained(results, "DABA", 16.0, max(found))
+    return held(f"{times(change)} from 2^4 to {max(found):,.0f}", change > 0.6, cause=cause)
+
+
+def _chained(results: Results, name: str, small: float, large: float) -> str:
+    """How much a slide's time grows with the window by what a merge waits for: the algorithm makes as many merges."""
+    growths = []
+    for chain in CHAINS:
+        taken = {float(x): value for x, value in results.panel(chain).get(name, {}).items()}
+        if small not in taken or large not in taken:
+            return ""
+        growths.append(f"{times(taken[large] / taken[small])} if {chain}")
+    return (
+        f"from n = {small:g} to {large:,.0f} the time of a slide, with as many merges, grows {', '.join(growths)} "
+        f"({name}, compiled): in small windows the sums of several flips are made at once"
+    )
 
 
 def _linear(results: Results) -> Verdict:
@@ -135,7 +151,8 @@ def _improves(results: Results) -> Verdict:
     if 256.0 not in found:
         raise Unshown("windows are too small")
     change = found[256.0] / found[min(found)]
-    return held(f"{times(change)} from n = {min(found):g} to 2^8 (ABA)", change > 1)
+    cause = _chained(results, "ABA", min(found), 256.0)
+    return held(f"{times(change)} from n = {min(found):g} to 2^8 (ABA)", change > 1, cause=cause)
 
 
 def _bloom(results: Results) -> Verdict:

@@ -75,7 +75,12 @@ def _small(label: str) -> Check:
     def check(results: Results) -> Verdict:
         ra, iss = line(results, "throughput", f"{RA} {label}"), line(results, "throughput", f"{ISS} {label}")
         x = min(ra)
-        return held(f"{1 - ra[x] / iss[x]:.0%} slower at n = {x:g}", ra[x] > 0.85 * iss[x], CALLS)
+        more, taken = 1e9 / ra[x] - 1e9 / iss[x], 1e9 / iss[x]
+        cause = (
+            f"re-evaluation takes {taken:,.1f} ns a tuple and RA {more:,.1f} ns more; in the paper, whose figure ends "
+            "at 3 million tuples a second, a tuple takes 333 ns or more, and 5 to 10 % of it 17 to 33 ns"
+        )
+        return held(f"{1 - ra[x] / iss[x]:.0%} slower at n = {x:g}", ra[x] > 0.85 * iss[x], cause=cause)
 
     return check
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sash_experiments.compiled.atomics import seldom
 from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import State, Steps, capacity
@@ -21,24 +22,24 @@ SUFFIX, PREFIX = 0, 1  # the rows of ``sides``
 
 
 def flatfat(operations: Operations) -> Steps:
-    """Insert and evict log2 c merges each for a capacity c < 2n, query ≤ 2 log2 c."""
+    """A slide log2 c merges for a capacity c < 2n if c = n, else up to twice that; query 0, or 2 log2 c.
+
+    As in the paper, the tree is updated once for both changes of a slide, and the root is the total, unless the ring
+    has wrapped around and the order of values matters.
+    """
     lift, copy, absorb, merge = operations.lift, operations.copy, operations.absorb, operations.merge
+    commutative = operations.commutative
 
     @step
-    def mend(state: Any, leaf: int) -> None:
-        """Compute the nodes from a leaf to the root."""
-        _, tree, filled, _ = state
-        node = leaf >> 1
-        while node:
-            left, right = 2 * node, 2 * node + 1
-            filled[node] = filled[left] | filled[right]
-            if filled[left] & filled[right]:
-                merge(tree, node, tree, left, tree, right)
-            elif filled[left]:
-                copy(tree, node, tree, left)
-            elif filled[right]:
-                copy(tree, node, tree, right)
-            node >>= 1
+    def update(tree: Any, filled: Any, node: int) -> None:
+        left, right = 2 * node, 2 * node + 1
+        filled[node] = filled[left] | filled[right]
+        if filled[left] & filled[right]:
+            merge(tree, node, tree, left, tree, right)
+        elif filled[left]:
+            copy(tree, node, tree, left)
+        elif filled[right]:
+            copy(tree, node, tree, right)
 
     @step
     def insert(state: Any, source: Any, k: int) -> None:
@@ -48,7 +49,13 @@ def flatfat(operations: Operations) -> Steps:
         lift(tree, leaf, source, k)
         filled[leaf] = 1
         at[E] += 1
-        mend(state, leaf)
+        node, left = leaf >> 1, (slots + ((at[F] - 1) & (slots - 1))) >> 1
+        while node:
+            if seldom(node != left and at[F] > 0):  # what is above the value that has left is not updated yet
+                update(tree, filled, left)
+            update(tree, filled, node)
+            node >>= 1
+            left >>= 1
 
     @step
     def evict(state: Any) -> None:
@@ -57,11 +64,13 @@ def flatfat(operations: Operations) -> Steps:
         leaf = slots + (at[F] & (slots - 1))
         filled[leaf] = 0
         at[F] += 1
-        mend(state, leaf)
 
     @step
     def query(state: Any, answers: Any, place: int) -> None:
         at, tree, filled, sides = state
+        if commutative:
+            copy(answers, place, tree, 1)
+            return
         slots = tree.shape[0] >> 1
         first, last = slots + (at[F] & (slots - 1)), slots + ((at[E] - 1) & (slots - 1))
         if first <= last:

@@ -48,6 +48,8 @@ class Operations(NamedTuple):
     """``remove(a, i, b, j)``: a[i] without its oldest part b[j]; None if the aggregation is not invertible."""
     wins: Any = None
     """``wins(a, i, b, j)``: whether a[i] ⊕ b[j] is b[j]; None if the aggregation is not selective."""
+    commutative: bool = False
+    """Whether partials may be merged in any order."""
 
 
 def operations(aggregation: Aggregation, *, invertible: bool = False) -> Operations:
@@ -58,9 +60,11 @@ def operations(aggregation: Aggregation, *, invertible: bool = False) -> Operati
     """
     flat = aggregation.flat()
     if flat is not None:
-        return _of_rows(aggregation, flat)
-    functions = aggregation.sliced("f").functions if invertible else aggregation.columnar("f", clean=False)
-    return _of_numbers(aggregation, functions)
+        found = _of_rows(aggregation, flat)
+    else:
+        functions = aggregation.sliced("f").functions if invertible else aggregation.columnar("f", clean=False)
+        found = _of_numbers(aggregation, functions)
+    return found._replace(commutative=aggregation.commutative)
 
 
 def has_operations(aggregation: Aggregation) -> bool:

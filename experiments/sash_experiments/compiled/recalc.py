@@ -10,7 +10,7 @@ from sash_experiments.compiled.jit import step
 from sash_experiments.compiled.operations import Operations
 from sash_experiments.compiled.steps import Steps, capacity
 
-__all__ = ["recalc"]
+__all__ = ["read_size", "recalc"]
 
 F, E = 0, 1
 
@@ -38,3 +38,15 @@ def recalc(operations: Operations) -> Steps:
             absorb(answers, place, vals, position & mask)
 
     return Steps(lambda size: (np.zeros(2, np.int64), operations.rows(capacity(size))), insert, evict, query)
+
+
+def read_size(operations: Operations) -> Steps:
+    """Of a count: query reads off how many there are, as the papers' re-evaluation does."""
+    plain = recalc(operations)
+
+    @step
+    def query(state: Any, answers: Any, place: int) -> None:
+        at, _ = state
+        answers[place] = at[E] - at[F]
+
+    return plain._replace(query=query)

@@ -20,7 +20,7 @@ from sash_experiments.compiled.flatfat import flatfat
 from sash_experiments.compiled.loops import ANSWERS, PLACE, PROGRESS, by_slice, by_value
 from sash_experiments.compiled.operations import Array, Operations, operations
 from sash_experiments.compiled.pba import WAITS, pba
-from sash_experiments.compiled.recalc import recalc
+from sash_experiments.compiled.recalc import read_size, recalc
 from sash_experiments.compiled.sba import CLOSED, sba
 from sash_experiments.compiled.slick_deque import slick_deque
 from sash_experiments.compiled.slick_moments import slick_moments
@@ -65,7 +65,10 @@ def _built(name: str, aggregation: Aggregation, kind: str) -> tuple[Operations, 
     found = operations(aggregation, invertible=name in INVERTING and aggregation.invertible)
     moments = name == "SlickDeque" and type(aggregation) is sash.MomentSketch
     ready = found._replace(lift=found.copy)
-    steps = (slick_moments if moments else ALGORITHMS[name])(found if kind == "values" else ready)
+    counts = name == "Recalc" and type(aggregation) is sash.Count
+    steps = (slick_moments if moments else read_size if counts and kind == "values" else ALGORITHMS[name])(
+        found if kind == "values" else ready
+    )
     if kind == "slices":
         return found, steps, by_slice(found, steps)
     found = found if kind == "values" else ready

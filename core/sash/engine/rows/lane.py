@@ -70,9 +70,7 @@ class RowLane:
         """Build all that is derived from state: watches, clocks, the store."""
         slicer, decisions = self.slicer, self.decisions
         state, settled = self._states, slicer.settled
-        self.watches = Watches(
-            self.lane, self.query.named, state, slicer.slices, self.watermark, settled, decisions.revises
-        )
+        self.watches = Watches(self.lane, self.query.named, state, slicer.slices, self.watermark, settled, decisions)
         slicer.watch(self.watches)
         self.totals = totals_of(slicer.slices, self._make_store(self.bundle))
         self._begins = not (decisions.slices_keep or (decisions.in_order and self.totals.eager))
@@ -145,12 +143,18 @@ class RowLane:
             return None
         partial = self.bundle.lift(values)
         slicer.slices.journal = (slicer.slices.journal, "late_corrected", self.late_corrected)
+        before = self._completed_before(time) if self.decisions.begins_only else []
         position = slicer.accept(time, values, partial, late)
-        corrected = iter(()) if position is None else self.watches.corrections(time, position, self.watermark)
+        corrected = iter(before) if position is None else self.watches.corrections(time, position, self.watermark)
         results = self._advance(code, self._next_watermark(time), corrected)
         self.late_corrected += late
         self._commit()
         return results
+
+    def _completed_before(self, time: Any) -> list[Closing]:
+        """The windows that a tuple at ``time`` completes, with totals that it is not in: it may extend their slice."""
+        total = self.totals.of
+        return [which._replace(total=total(which), high=which.low) for which in self.watches.ending_by(time)]
 
     # Most tuples are quiet: they complete no window. One goes to the end of the last slice, among the tuples of a slice
     # where order does not matter, or begins a slice behind all others.

@@ -32,8 +32,19 @@ class NumberedTotals:
         """The partial of a window; None: it holds nothing."""
         if closing.total is not None or closing.low == closing.high:
             return closing.total
+        if not closing.whole and closing.high == len(self._slices.all):
+            return self._with_newest(closing)
         self._seal(closing.high)
         return self._store.total(closing.low + self._base, closing.high + self._base, closing.window)
+
+    def _with_newest(self, closing: Closing) -> Any:
+        """With the newest slice as it is, which is not handed over: it may go on behind the window. 1 merge more."""
+        low, high, newest = closing.low, closing.high - 1, self._slices.all[-1].partial
+        if low == high:
+            return newest
+        self._seal(high)
+        older = self._store.total(low + self._base, high + self._base, closing.window)
+        return self._slices.bundle.combine(older, newest)
 
     def settle(self) -> None:
         """Hand over all slices but the last: tuples come in order, so they are final."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import Any
 
+from sash.engine.decisions import Decisions
 from sash.engine.rows.slices import Slices
 from sash.engine.rows.watches.base import Closing, Watch, watch_of
 from sash.engine.rows.watches.count import CountWatch
@@ -37,7 +38,7 @@ class Watches:
         slices: Slices,
         watermark: Any,
         settled: int,
-        revises: bool,
+        decisions: Decisions,
     ) -> None:
         self.counts: list[CountWatch] = []
         self.edged: list[EdgeWatch] = []
@@ -50,7 +51,9 @@ class Watches:
             for number, (name, window) in enumerate(zip(lane.names, windows, strict=True))
         ]
         for watch in self.all:
-            watch.revises = revises
+            watch.revises = decisions.revises
+            if decisions.begins_only:
+                watch.cut_at_begins()
             getattr(self, watch.group).append(watch)
         if lane.early is not None:
             emitting = (watch for watch, window in zip(self.all, windows, strict=True) if window.emits_early)
@@ -101,6 +104,10 @@ class Watches:
         if not self.counts:
             return math.inf
         return min(self.count_clock.next(settled - 1), self._counts_due[0][0] - 1)
+
+    def ending_by(self, time: Any) -> Iterator[Closing]:
+        """The windows on time that a tuple at ``time`` completes, before it is in a slice."""
+        return _fire(self.timed, self._timed_due, time)
 
     def complete(self, watermark: Any, upto: Any, settled: int) -> Iterator[Closing]:
         """The windows that are complete with so many ``settled`` tuples, and when the watermark goes to ``upto``."""

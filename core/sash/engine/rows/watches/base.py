@@ -15,7 +15,7 @@ from sash.engine.rows.slices import Slices
 from sash.state.lane_state import WindowState
 from sash.windows import Window
 
-__all__ = ["EARLY", "Closing", "Watch", "watch_of"]
+__all__ = ["EARLY", "Closing", "Watch", "knows_begins", "watch_of"]
 
 EARLY = -1
 """The revision of early results, of windows that are still open."""
@@ -34,6 +34,8 @@ class Closing(NamedTuple):
     high: int
     total: Any = None
     """Its partial, if that is known already."""
+    whole: bool = True
+    """Whether slices end where it does; else the newest one, which it covers so far, may go on."""
     replaced: tuple[tuple[Any, Any], ...] = ()
     """The bounds of emitted windows that it replaces, if they were others."""
 
@@ -57,6 +59,9 @@ class Watch(ABC):
     @abstractmethod
     def resume(self, after: Any, settled: int) -> None:
         """Go on behind the watermark ``after``, up to which windows have been emitted, with ``settled`` tuples."""
+
+    def cut_at_begins(self) -> None:  # noqa: B027  # most know nothing but edges
+        """Have slices cut only where windows begin: one that ends inside a slice is emitted before that goes on."""
 
     @abstractmethod
     def fire(self, upto: Any) -> Iterator[Closing]:
@@ -141,6 +146,11 @@ class Watch(ABC):
 def watch_of(window: Window, number: int, state: WindowState, slices: Slices, after: Any, settled: int) -> Watch:
     """The watch of a window. Each type of window registers its own, beside it."""
     raise TypeError(f"no watch is registered for windows such as {window!r}")
+
+
+def knows_begins(window: Any) -> bool:
+    """Whether the type of a window tells its begins from its other edges. A subclass may have windows of its own."""
+    return "next_begin" in vars(type(window))
 
 
 def _put_back_one(revisions: dict[Any, int], extent: Any, was: int | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sash.aggregators.mta.amta import AMTA
-from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.engine.rows.watches.base import Closing, Watch, knows_begins, watch_of
 from sash.windows import CountWindow, While
 
 __all__ = ["CountWatch", "WhileWatch"]
@@ -21,7 +21,12 @@ class CountWatch(Watch):
     def resume(self, after: Any, settled: int) -> None:
         window = self.window
         self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
+        self._next_cut, self._whole = window.next_edge, True
         self._restart(settled - self.state.since_count)
+
+    def cut_at_begins(self) -> None:
+        if knows_begins(self.window):
+            self._next_cut, self._whole = self.window.next_begin, self.window.range % self.window.slide == 0
 
     def skip_one(self) -> None:
         super().skip_one()
@@ -45,9 +50,9 @@ class CountWatch(Watch):
             self.due = end + self.state.since_count
 
     def next_edge(self, after: int) -> int:
-        """The next edge, as a position in the whole stream."""
+        """The next edge at which slices are cut, as a position in the whole stream."""
         base = self.state.since_count
-        return base if after < base else int(self.window.next_edge(after - base)) + base
+        return base if after < base else int(self._next_cut(after - base)) + base
 
     def fire(self, upto: Any) -> Iterator[Closing]:
         while self.due <= upto:
@@ -57,7 +62,8 @@ class CountWatch(Watch):
     def _closing(self, start: int, end: int, revision: int) -> Closing:
         base = self.state.since_count
         low, high = self.slices.at(start + base), self.slices.at(end + base)
-        return Closing(self.slices.all[high - 1].last, 1, end, self.number, start, revision, low, high)
+        last = self.slices.all[high - 1].last
+        return Closing(last, 1, end, self.number, start, revision, low, high, whole=self._whole)
 
     def corrections(self, time: Any, position: int, upto: Any) -> Iterator[Closing]:
         base = self.state.since_count
@@ -98,6 +104,7 @@ class WhileWatch(CountWatch):
 
     def resume(self, after: Any, settled: int) -> None:
         self.due = max(settled, self.state.since_count) + 1
+        self._next_cut = self.window.next_edge
         self._amta: AMTA | None = None
 
     @property

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from sash.engine.rows.watches.base import Closing, Watch, watch_of
+from sash.engine.rows.watches.base import Closing, Watch, knows_begins, watch_of
 from sash.windows import Last
 
 __all__ = ["LastWatch", "TimeWatch"]
@@ -20,13 +20,18 @@ class TimeWatch(Watch):
     def resume(self, after: Any, settled: int) -> None:
         self._extents: Iterator[tuple[Any, Any]] | None = None
         self._start: Any = None
+        self._next_cut = self.window.next_edge
         if after is not None:
             self._restart(after)
 
+    def cut_at_begins(self) -> None:
+        if knows_begins(self.window):
+            self._next_cut = self.window.next_begin
+
     def next_edge(self, after: Any) -> Any:
-        """The next edge behind ``after``; none before the window was added."""
+        """The next edge behind ``after`` at which slices are cut; none before the window was added."""
         since = self.state.since
-        return self.window.next_edge(after if since is None else max(after, since))
+        return self._next_cut(after if since is None else max(after, since))
 
     def _restart(self, after: Any) -> None:
         self._extents = iter(()) if after == math.inf else self.window.windows(after, math.inf)
@@ -54,7 +59,8 @@ class TimeWatch(Watch):
                 self._restart(upto)
 
     def _closings(self, start: Any, end: Any, low: int, high: int) -> Iterator[Closing]:
-        yield Closing(end, 0, end, self.number, start, 0, low, high)
+        whole = high < len(self.slices.all) or self.slices.all[-1].end <= end
+        yield Closing(end, 0, end, self.number, start, 0, low, high, whole=bool(whole))
 
     def open_at(self, time: Any, high: int) -> Iterator[tuple[Any, Any, int]]:
         for start, end in self.window.windows(time, math.inf):
