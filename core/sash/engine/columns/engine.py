@@ -224,7 +224,8 @@ class ColumnEngine:
     def _assign(self, state: State, outcome: Outcome, dropped: Array) -> Outcome:
         uncompiled = any(one.dtypes is not None and not one.form.compiled for one in state.aggregates)
         if uncompiled and not self._warned:
-            warn_slow(state.aggregates)  # may raise, if warnings are errors: then nothing has changed
+            # may raise, if warnings are errors: then nothing has changed
+            warn_slow(state.aggregates[: len(self.query.aggregates)])
             self._warned = True
         self._state, self.dropped = state, dropped
         return outcome
@@ -294,7 +295,7 @@ class ColumnEngine:
 
     def unite(self, parts: Sequence[LaneState], codes: Sequence[Array], keys: int) -> None:
         """Go on from the states of parts of the rows (:meth:`LaneState.unite`). O(slices log slices)."""
-        joint = LaneState.unite(parts, codes, keys, list(self.query.aggregates.values()))
+        joint = LaneState.unite(parts, codes, keys, list(self.query.computed.values()))
         self._state = lane_states.unite(joint, self.query, self.lane)
 
     def metrics(self) -> Mapping[str, int]:
