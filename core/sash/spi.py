@@ -10,8 +10,9 @@ Sorted batches
     :class:`SortedBatches` takes record batches of rows that are sorted by key and emits record batches of results;
     :func:`coalesce_batches` makes such batches large enough.
 Two phases
-    :func:`reduces_first` decides whether rows become slices before those of a key come together. Then a
-    :class:`SliceReducer` takes the rows of a task, and a :class:`SliceMerger` the slices of a group of keys.
+    :func:`reduces_first` decides whether rows become slices before those of a key come together, and
+    :func:`why_one_phase_streams` why those of a stream cannot. Then a :class:`SliceReducer` takes the rows of a task,
+    and a :class:`SliceMerger`, in a stream a :class:`SliceStream`, the slices of a group of keys.
 Results
     :func:`result_columns` are the columns (:class:`Column`) of a query's results in those of Arrow's types that an
     engine has (:class:`EngineTypes`). :class:`ArrowOutput` writes outcomes as record batches. The bounds of a window
@@ -48,7 +49,7 @@ from sash.query.import_paths import near
 from sash.runtime.arrow_output import CHANGE, ArrowOutput, Column, EngineTypes, result_columns
 from sash.runtime.operator import KeyedOperator, KeyOperator, Outcomes
 from sash.runtime.sorted_batches import SortedBatches, coalesce_batches
-from sash.runtime.two_phases import SliceMerger, SliceReducer, reduces_first
+from sash.runtime.two_phases import SliceMerger, SliceReducer, SliceStream, reduces_first, why_one_phase_streams
 from sash.runtime.window_bounds import POSITION, bound_column
 from sash.state.fingerprint import Fingerprint, fingerprint
 from sash.state.values import dumps
@@ -76,6 +77,7 @@ __all__ = [
     "QueryImportError",
     "SliceMerger",
     "SliceReducer",
+    "SliceStream",
     "SortedBatches",
     "UsageError",
     "bound_column",
@@ -94,6 +96,7 @@ __all__ = [
     "release_pool",
     "result_columns",
     "root_cause",
+    "why_one_phase_streams",
 ]
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # as in malloc.h
 _KEPT = 64 << 20

@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 
 import sash
 from sash.runtime.arrow_output import Column, EngineTypes, result_columns
-from sash.runtime.two_phases import SliceMerger, SliceReducer, reduces_first, why_one_phase
+from sash.runtime.operator import KeyedOperator
+from sash.runtime.two_phases import (
+    SliceMerger,
+    SliceReducer,
+    SliceStream,
+    reduces_first,
+    why_one_phase,
+    why_one_phase_streams,
+)
 from sash.state.snapshot_format import StateError
 from sash.testing import evaluate
 from strategies import COMMUTATIVE, Growing, Lookback, cumulatives, sessions, time_windows
@@ -194,3 +202,75 @@ def test_when_two_phases_are_chosen() -> None:
     for odd in (-1, "4", 2.5):
         with pytest.raises(ValueError, match="salted must be a whole number of tasks"):
             reduces_first(query, odd)  # type: ignore[arg-type]
+
+
+def streamed_in_two_phases(query: sash.Query, parts: list[list[Row]], watermarks: list[int], more: Any) -> list[Row]:
+    """Rounds of rows and a watermark after each; every reducer takes its share of each round, in any order."""
+    columns = result_columns(query, lambda name: Column(name, SCHEMA.field(name).type), EngineTypes())
+    schema = pa.schema([(name, kind) for name, kind, _ in columns])
+    stream, results, before = SliceStream(query, schema), [], None
+    for rows, watermark in zip(parts, watermarks, strict=True):
+        for share in (rows[::2], rows[1::2]):
+            batch = pa.RecordBatch.from_pylist(share, SCHEMA).select(list(query.columns))
+            reducer = SliceReducer(query)
+            if before is not None:
+                batch = batch.filter(pa.array(~reducer.late(batch, before)))
+            for _, slices in [*reducer.take(batch, pa.array([0] * len(batch), pa.int32())), *reducer.flush()]:
+                stream.take(slices)
+        before = watermark if before is None else max(before, watermark)
+        due = stream.next_timer()
+        moved = [row for batch in stream.move(before) for row in batch.to_pylist()]
+        assert not moved or due <= before
+        results += moved
+        if more.draw(st.booleans()):
+            stream, saved = SliceStream(query, schema), stream.snapshot(trusted=True)
+            stream.load(saved)
+    return results + [row for batch in stream.end() for row in batch.to_pylist()]
+
+
+@pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
+@settings(max_examples=150)
+@given(
+    windows=st.lists(st.one_of(time_windows(), cumulatives(), st.just(Growing("ts"))), min_size=1, max_size=3),
+    computed=st.lists(st.sampled_from(BUILT_IN), min_size=1, max_size=3, unique_by=repr),
+    parts=st.lists(ROWS, min_size=1, max_size=5),
+    more=st.data(),
+)
+def test_a_stream_in_two_phases_gives_what_one_phase_does(
+    windows: Any, computed: Any, parts: list[list[Row]], more: st.DataObject
+) -> None:
+    """Slices come before and behind watermarks, and a restored stream goes on."""
+    query = sash.Query(
+        key=more.draw(st.sampled_from(["k", None])),
+        windows={f"w{i}": window for i, window in enumerate(windows)},
+        aggregates={f"a{i}": aggregation for i, aggregation in enumerate(computed)},
+        time="ts",
+        early=more.draw(st.sampled_from([None, 4])) if any(window.emits_early for window in windows) else None,
+    )
+    watermarks = [more.draw(st.integers(-25, 60)) for _ in parts]
+    one = KeyedOperator(query)
+    expected: list[Row] = []
+    like = pa.Table.from_pylist([], SCHEMA)
+    for rows, watermark in zip(parts, watermarks, strict=True):
+        expected += one.process_batch(pa.Table.from_pylist(rows, SCHEMA)).to_pylist() if rows else []
+        expected += one.advance(watermark, like=like).to_pylist()
+    expected += one.close(like=like).to_pylist()
+    same(streamed_in_two_phases(query, parts, watermarks, more), expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"windows": sash.session(3, on="ts")}, "depend on tuples of all tasks"),
+        ({"allowed_lateness": 5}, "allowed_lateness: which results a late row corrects"),
+        ({"windows": sash.tumbling(5, on="x")}, "windows follow 'x', which has no watermark of the stream"),
+        ({"aggregates": {"last": sash.Last("x")}}, "is not commutative"),
+        ({"time": sash.arrival_time, "windows": sash.tumbling("5s")}, "which has no watermark of the stream"),
+    ],
+)
+def test_streams_that_cannot_be_reduced_first(changes: dict[str, Any], reason: str) -> None:
+    query = sash.Query(windows=sash.tumbling(5, on="ts"), aggregates={"n": sash.Count("x")}, time="ts")
+    assert why_one_phase_streams(query) is None
+    assert reason in (why_one_phase_streams(query.using(**changes)) or "")
+    with pytest.raises(ValueError, match="rows of a key must come together"):
+        SliceStream(query.using(**changes), SCHEMA)

@@ -15,7 +15,7 @@ from pyflink.table import ChangelogMode, Schema, StreamTableEnvironment, Table
 from pyflink.util.java_utils import get_j_env_configuration, to_jarray
 
 from sash import PerformanceWarning, Query, arrival_time
-from sash.spi import CHANGE, KeyedOperator, nanoseconds, near, reduces_first
+from sash.spi import CHANGE, KeyedOperator, nanoseconds, near, reduces_first, why_one_phase_streams
 from sash_flink import pipeline
 from sash_flink.clock import Clock
 from sash_flink.packed import PackedFunction
@@ -23,7 +23,7 @@ from sash_flink.pipeline import BYTES, jvm
 from sash_flink.records import WindowOperatorFunction
 from sash_flink.results import Results, side_outputs
 from sash_flink.source import Source, column_type, result_schema
-from sash_flink.two_phases import ReduceFunction, SlicesFunction
+from sash_flink.two_phases import ReduceFunction, ReduceStreamFunction, SlicesFunction, SliceStreamFunction
 from sash_flink.types import timestamp
 
 __all__ = ["aggregate", "aggregate_table", "with_watermarks"]
@@ -48,10 +48,10 @@ def aggregate(stream: DataStream, query: Query, names: Sequence[str] | None = No
     - ``ttl``: forget keys without a tuple for so long, in event time, with their open windows.
     - ``threads``: how many threads of a task slot compute ``lcs`` for all its keys where the plan is PBA; 0: none. By
       default one for each core but one.
-    - ``salted``: in the batch runtime mode, reduce records to slices before they are exchanged by key, so that a key
-      with most of the records does not keep one task busy. True: in the tasks that the stream has; a number: records
-      are first dealt to so many. For commutative aggregates over windows on time and sessions; else an error. By
-      default so without a key, where it can be.
+    - ``salted``: reduce records to slices before they are exchanged by key, so that a key with most of the records
+      does not keep one task busy. True: in the tasks that the stream has; a number: records are first dealt to so many.
+      For commutative aggregates over windows on time, in the batch runtime mode over sessions too; else an error. By
+      default so in that mode without a key, where it can be.
     - ``types``: the Arrow types of results that cannot be inferred from the aggregate, by name.
     - ``uid``: the name of the operator in savepoints.
 
@@ -154,12 +154,16 @@ class _Job:
                 self.query = final
                 return True
             return False
-        if salted:
-            raise ValueError(
-                "salted= is for packed records of jobs in the batch runtime mode, with windows in one order: in a "
-                "stream a record may be late, which only the task knows that its key goes to"
-            )
-        return False
+        if not salted:
+            return False
+        reduces_first(self.query.using(allowed_lateness=None), salted)  # refuses what is no number of tasks
+        if self.options.packed is False or self.bounded:
+            raise ValueError("salted= is for packed records, with windows in one order")
+        if self.options.ttl is not None or self.changelog:
+            raise ValueError("salted= in a stream goes with neither ttl= nor changelog=")
+        if (reason := why_one_phase_streams(self.query)) is not None:
+            raise ValueError(f"salted= cannot be used in a stream here: {reason}")
+        return True
 
     def run(self) -> Results:
         """The stream of results, computed in the way that the options choose."""
@@ -182,13 +186,13 @@ class _Job:
         j_packed, j_stamped = (Types.ROW([kind, BYTES]).get_java_type_info() for kind in (Types.INT(), Types.LONG()))
         batches = pipeline.transform_in_jvm(self._dealt(), "sash: pack", j_packed, pack)
         if self.reduces:
-            reduce = DataStream(batches).flat_map(ReduceFunction(query, read), Types.ROW([Types.INT(), BYTES]))
-            batches = reduce.name("sash: slices")._j_data_stream
+            batches = self._reduced(batches, pipeline.row_info(j_int, j_stamped))
         keyed = pipeline.key_by(batches, j_int, j_stamped, self.most)
         settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
         if self.changelog:
             results = results.append(pa.field(CHANGE, pa.int8()))
-        kind = SlicesFunction if self.reduces else PackedFunction
+        merging = SlicesFunction if self.bounded else SliceStreamFunction
+        kind = merging if self.reduces else PackedFunction
         function = kind(query, read, results, changelog=self.changelog, **self.work)
         computed = pipeline.run_python(keyed, function, j_bytes, settings, self.most)
         if options.uid is not None:
@@ -198,6 +202,15 @@ class _Job:
         place = results.get_field_index("window_end") if timed else -1
         tags = [None, *self.tags.values()]
         return pipeline.unpack(computed, [results, read, self.rejected], tags, place, self.table, self.changelog)
+
+    def _reduced(self, batches: Any, j_stamped: Any) -> Any:
+        """The slices of batches; those of a stream are first stamped with the watermark of their task."""
+        function: ReduceFunction = ReduceFunction(self.query, self.read)
+        if not self.bounded:
+            batches = pipeline.transform_in_jvm(batches, "sash: watermark", j_stamped, jvm().StampOperator())
+            function = ReduceStreamFunction(self.query, self.read, self.clock)
+        reduced = DataStream(batches).flat_map(function, Types.ROW([Types.INT(), BYTES]))
+        return reduced.name("sash: slices")._j_data_stream
 
     def _dealt(self) -> Any:
         """The stream, dealt to as many tasks as ``salted`` says."""

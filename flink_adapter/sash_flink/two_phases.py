@@ -1,9 +1,10 @@
-"""A batch job in two phases: rows become slices where they were packed, and slices are exchanged instead of rows.
+"""A job in two phases: rows become slices where they were packed, and slices are exchanged instead of rows.
 
     stream ── pack ── Python: rows become slices ══ exchange by bucket ══ stamp ── Python: slices are merged ── unpack
 
-So a key with most of the rows does not keep one task busy while the others wait. Only in the batch runtime mode: in a
-stream a row may be late, which only the task knows that its key goes to.
+So a key with most of the rows does not keep one task busy while the others wait. The first phase has no state: what it
+makes of a batch goes on at once. In a stream its rows are late by the watermark of its own task, which those of the
+second phase never pass: so no slice is late there.
 """
 
 from __future__ import annotations
@@ -12,17 +13,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyflink.common import Row
 from pyflink.datastream import FlatMapFunction, RuntimeContext
 
 from sash import Query
-from sash.spi import SliceMerger, SliceReducer
-from sash_flink.clock import END
+from sash.spi import SliceMerger, SliceReducer, SliceStream
+from sash_flink.clock import END, Clock
 from sash_flink.function import Live
-from sash_flink.packed import REJECTED, RESULTS, ROW_ERRORS, PackedFunction, encode, read_table, rejected
+from sash_flink.packed import LATE, REJECTED, RESULTS, ROW_ERRORS, PackedFunction, encode, read_table, rejected
 from sash_flink.worker import freeze_loaded_objects, settle
 
-__all__ = ["ReduceFunction", "SlicesFunction"]
+__all__ = ["ReduceFunction", "ReduceStreamFunction", "SliceStreamFunction", "SlicesFunction"]
 
 SLICES = 3
 """The first byte of slices that go from one phase to the other; rejected rows have theirs already."""
@@ -42,15 +44,23 @@ class ReduceFunction(FlatMapFunction):  # type: ignore[misc]  # PyFlink has no t
     def flat_map(self, value: Any) -> Iterator[Row]:
         """Take a bucket and its batch."""
         bucket, records = value
+        return self._reduce(bucket, read_table(records, self.schema), None)
+
+    def _reduce(self, bucket: int, table: pa.Table, watermark: Any) -> Iterator[Row]:
         reducer = SliceReducer(self.query)
-        for part in self._take(reducer, bucket, read_table(records, self.schema)):
+        for part in self._take(reducer, bucket, table, watermark):
             yield Row(bucket, part)
         for _, slices in reducer.flush():
             yield Row(bucket, bytes([SLICES]) + slices)
 
-    def _take(self, reducer: SliceReducer, bucket: int, table: pa.Table) -> Iterator[bytes]:
+    def _take(self, reducer: SliceReducer, bucket: int, table: pa.Table, watermark: Any) -> Iterator[bytes]:
         try:
             for batch in table.combine_chunks().to_batches():
+                if watermark is not None:
+                    late = pa.array(reducer.late(batch, watermark))
+                    if (dropped := batch.filter(late)).num_rows:
+                        yield encode(LATE, [dropped])
+                        batch = batch.filter(pc.invert(late))
                 groups = pa.array([bucket] * len(batch), pa.int32())
                 yield from (bytes([SLICES]) + slices for _, slices in reducer.take(batch, groups))
         except ROW_ERRORS as error:
@@ -58,8 +68,21 @@ class ReduceFunction(FlatMapFunction):  # type: ignore[misc]  # PyFlink has no t
                 yield rejected(table, error)
                 return
             half = len(table) // 2  # nothing of it was taken: find the row
-            yield from self._take(reducer, bucket, table[:half])
-            yield from self._take(reducer, bucket, table[half:])
+            yield from self._take(reducer, bucket, table[:half], watermark)
+            yield from self._take(reducer, bucket, table[half:], watermark)
+
+
+class ReduceStreamFunction(ReduceFunction):
+    """The same in a stream, whose batches are stamped with the watermark that they came behind."""
+
+    def __init__(self, query: Query, schema: pa.Schema, clock: Clock) -> None:
+        super().__init__(query, schema)
+        self.clock = clock
+
+    def flat_map(self, value: Any) -> Iterator[Row]:
+        bucket, (watermark, records) = value
+        mark = self.clock.mark(watermark)
+        return self._reduce(bucket, read_table(records, self.schema), mark and mark[self.clock.column or ""])
 
 
 class SlicesFunction(PackedFunction):
@@ -88,3 +111,31 @@ class SlicesFunction(PackedFunction):
     def due(self, live: Live) -> int | None:
         """Only at the end."""
         return None
+
+
+class SliceStreamFunction(PackedFunction):
+    """The second phase of a stream: merges the slices of a bucket, and fires its windows as the watermark moves."""
+
+    def create(self, snapshot: bytes | None) -> SliceStream:
+        stream = SliceStream(self.query, self.results)
+        if snapshot is not None:
+            stream.load(snapshot)
+        return stream
+
+    def take(self, live: Live, records: bytes) -> list[bytes]:
+        if records[0] == SLICES:
+            live.op.take(records[1:])
+            return []
+        if records[0] == REJECTED:
+            self.metrics.counts["rejected"] += 1
+        else:
+            self.metrics.counts["late"] += pa.ipc.open_stream(records[1:]).read_all().num_rows
+        return [records]
+
+    def advance(self, live: Live, watermark: int) -> list[bytes]:
+        mark = self.clock.mark(watermark)
+        if mark is None and watermark != END:
+            return []
+        batches = live.op.end() if watermark == END or mark is None else live.op.move(mark[self.clock.column or ""])
+        self.metrics.counts["results"] += sum(map(len, batches))
+        return [encode(RESULTS, batches)] if batches else []

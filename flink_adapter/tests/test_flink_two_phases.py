@@ -76,10 +76,43 @@ def test_what_cannot_be_reduced_first(flink: StreamExecutionEnvironment) -> None
     batch = stream_of(flink, rows)
     with pytest.raises(ValueError, match=r"salted= cannot be used here: Last.* is not commutative"):
         sash_flink.aggregate(batch, query.using(aggregates={"last": sash.Last("load")}), salted=True)
-    with pytest.raises(ValueError, match="is for packed records of jobs in the batch runtime mode"):
+    with pytest.raises(ValueError, match="is for packed records, with windows in one order"):
         sash_flink.aggregate(batch, query, salted=True, packed=False)
     from pyflink.datastream import RuntimeExecutionMode
 
     flink.set_runtime_mode(RuntimeExecutionMode.STREAMING)
-    with pytest.raises(ValueError, match="a record may be late"):
-        sash_flink.aggregate(batch, query, salted=2)
+    for changes, options, said in (
+        ({"windows": sash.session(5, on="t")}, {}, "depend on tuples of all tasks"),
+        ({"allowed_lateness": 5}, {}, "which results a late row corrects only the task knows"),
+        ({}, {"ttl": "1h"}, "goes with neither ttl= nor changelog="),
+        ({}, {"packed": False}, "is for packed records"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            sash_flink.aggregate(batch, query.using(**changes), salted=2, **options)
+
+
+def test_a_stream_as_in_one_process(flink: StreamExecutionEnvironment) -> None:
+    """Rows of one key come out of order by less than the watermark waits; a row without a time is rejected."""
+    from pyflink.common import Types
+    from pyflink.datastream import RuntimeExecutionMode
+
+    import sash_flink
+    from sash_flink.results import Collected, pack_for_client
+
+    kinds = [Types.STRING(), Types.LONG(), Types.DOUBLE(), Types.BOOLEAN()]
+    rows = sorted(records(), key=lambda row: row[1] - row[1] % 7)
+    flink.set_runtime_mode(RuntimeExecutionMode.STREAMING)
+    taken = [*rows[:100], ("big", None, 1.0, True), *rows[100:]]
+    stream = flink.from_collection(taken, Types.ROW_NAMED(NAMES, kinds))
+    windows = {"sliding": sash.sliding(20, 5, on="t"), "steps": sash.cumulative(12, 4, on="t")}
+    query = sash.Query(key="plug", windows=windows, aggregates=AGGREGATES, time="t", watermark_delay=7)
+    results = sash_flink.aggregate(sash_flink.with_watermarks(stream, query, every_record=True), query, salted=2)
+    found = {}
+    for name, side in {"results": results, "rejected": results.get_side_output(sash_flink.REJECTED)}.items():
+        j_stream, schema = pack_for_client(side)
+        found[name] = Collected(j_stream.collectAsync(), schema)
+    flink.execute_async("a stream in two phases")
+    expected = sash.run(query, [dict(zip(NAMES, row, strict=True)) for row in rows])
+    assert sorted(repr(tuple(row)) for row in found["results"]) == sorted(repr(tuple(row.values())) for row in expected)
+    (row,) = found["rejected"]
+    assert "'t'" in row["reason"]

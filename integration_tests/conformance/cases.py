@@ -159,6 +159,12 @@ TAILS = {
     "count": sash.sliding(4, 2, partial=True),
     "ten": sash.tumbling("10s"),
 }
+AROUND = {
+    "five": sash.sliding(5, center=True, min_periods=3),
+    "four": sash.sliding(4, min_periods=2),
+    "three": sash.sliding(3, 1),
+    "ten": sash.tumbling("10s"),
+}
 YEARS = {
     "year": sash.tumbling("1y", zone="Pacific/Auckland"),
     "tail": sash.trailing("30d"),
@@ -191,6 +197,15 @@ STATISTICS = {
     "each": sash.All("mark"),
     "distinct": sash.ExactDistinctCount("x"),
     "mode": sash.Mode("x"),
+}
+VALUED = {
+    "weighted": sash.WeightedMean("x", ORDER),
+    "any": sash.Any("mark"),
+    "mode": sash.Mode("x"),
+    "median": sash.Median("x"),
+    "list": sash.Collect("x"),
+    "m4": sash.M4("x"),
+    "n": sash.Count(),
 }
 ORDERED = {"all": sash.Concat("s"), "first": sash.First("x"), "who": sash.ArgMin("x", "s")}
 
@@ -336,6 +351,11 @@ CASES = [
     case("count-partial-disorder", sash.sliding(6, 4, partial=True), DISORDER, ORDERED, watermark_delay="3s"),
     case("count-late", sash.tumbling(4), LATE, ORDERED, allowed_lateness="12s"),
     case("count-arrival", sash.sliding(7, 1), IN_ORDER, SUMS | ORDERED, time=None),
+    case("centered", sash.sliding(5, center=True, min_periods=3), IN_ORDER, SUMS | ORDERED),
+    case("centered-arrival", sash.sliding(4, center=True, min_periods=1), IN_ORDER, FILTERED, time=None),
+    case("centered-late", sash.sliding(3, center=True, min_periods=2), LATE, ORDERED, allowed_lateness="12s"),
+    case("centered-beside-others", AROUND, DISORDER, VALUED, watermark_delay="3s"),
+    case("least-values", sash.sliding(6, min_periods=4), DISORDER, FILTERED, watermark_delay="3s"),
     case("punctuated", sash.punctuated("mark"), DISORDER, watermark_delay="3s"),
     case("last", sash.last(3, every="5s", partial=True), DISORDER, ORDERED, watermark_delay="3s"),
     case(

@@ -99,12 +99,12 @@ def source(env: StreamExecutionEnvironment, path: Path, *options: str) -> DataSt
     return t_env.to_data_stream(t_env.from_path(name))
 
 
-def to_files(results: DataStream, folder: Path) -> None:
+def to_files(results: DataStream, folder: Path, query: sash.Query = QUERY) -> None:
     """Rows as texts into files that are committed with checkpoints."""
     from pyflink.common import Encoder, Types
     from pyflink.datastream.connectors.file_system import FileSink, RollingPolicy
 
-    names = list(QUERY.results)
+    names = list(query.results)
     lines = results.map(lambda row: json.dumps(dict(zip(names, _values(row), strict=True))), Types.STRING())
     policy = RollingPolicy.on_checkpoint_rolling_policy()
     sink = FileSink.for_row_format(str(folder / "out"), Encoder.simple_string_encoder()).with_rolling_policy(policy)
@@ -173,6 +173,29 @@ def test_a_job_that_throws_loses_and_doubles_nothing(
     flink.execute("recovery")
     assert len(list(tmp_path.glob("failed-*"))) == FAILURES
     assert sorted_rows(QUERY, committed(tmp_path)) == expected()
+
+
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+def test_a_stream_in_two_phases_that_throws_loses_and_doubles_nothing(
+    flink: StreamExecutionEnvironment, tmp_path: Path, backend: str
+) -> None:
+    """The first phase has no state, the second one holds slices and windows in checkpoints."""
+    import sash_flink
+
+    windows = {"sliding": sash.sliding(200, 70, on="t"), "steps": sash.cumulative(60, 20, on="t")}
+    aggregates = {"sum": sash.Sum("x"), "n": sash.Count(), "middle": sash.Median("x")}
+    query = QUERY.using(windows=windows, aggregates=aggregates, early=50)
+    prepared(flink, tmp_path, backend)
+    write(STREAM.rows, tmp_path / "in.json")
+    stream = source(flink, tmp_path / "in.json")
+    failed = stream.map(failing(tmp_path, 5), stream.get_type())
+    marked = sash_flink.with_watermarks(failed, query, every_record=True)
+    results = sash_flink.aggregate(marked, query, salted=2, latency="20ms", buckets=3)
+    to_files(results, tmp_path, query)
+    assert "sash: slices" in flink.get_execution_plan()
+    flink.execute("recovery in two phases")
+    assert len(list(tmp_path.glob("failed-*"))) == FAILURES
+    assert sorted_rows(query, committed(tmp_path)) == sorted_rows(query, replace(STREAM, query=query).streamed(True))
 
 
 @pytest.mark.parametrize(("before", "after", "packed"), [(1, 2, True), (2, 1, True), (2, 1, False)])

@@ -89,7 +89,8 @@ def aggregate_stream(
         raise ValueError(f"buckets must be a whole number of at least 1; got {buckets!r}")
     if salted:
         raise ValueError(
-            "salted= is for batches: in a stream a row may be late, which only the bucket knows that its key is in"
+            "salted= is for batches: a stream follows the watermark of each key, so which row is late only the "
+            "bucket knows that its key is in; leave salted= out, or run the query on Flink"
         )
     if mode not in ("append", "update"):
         raise ValueError(f"mode must be 'append' or 'update'; got {mode!r}")

@@ -66,7 +66,7 @@ def test_what_cannot_be_updated(stream_of: Callable[..., Any]) -> None:
     sessions = QUERY.using(windows=sash.session("5s"), allowed_lateness=None)
     with pytest.raises(ValueError, match=r"windows cannot be updated: the bounds of session .* depend on tuples"):
         sash_spark.aggregate(source, sessions, mode="update")
-    with pytest.raises(ValueError, match="salted= is for batches: in a stream a row may be late"):
+    with pytest.raises(ValueError, match="salted= is for batches: a stream follows the watermark of each key"):
         sash_spark.aggregate(source, QUERY, salted=2)
     with pytest.raises(ValueError, match="mode must be 'append' or 'update'; got 'complete'"):
         sash_spark.aggregate(source, QUERY, mode="complete")

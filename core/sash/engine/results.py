@@ -14,13 +14,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from sash.aggregations.sums import counter_of
 from sash.engine.rows.watches.base import EARLY
 from sash.query import Query
 from sash.query.lanes import Lane
-from sash.values.arrays import results_of, to_list
+from sash.values.arrays import results_of, to_list, without
 from sash.values.columns import Runs, StructColumn
 
-__all__ = ["DELETED", "EARLY", "AnyOutcome", "Emitted", "Outcome", "RowOutcome", "last_of_each_window"]
+__all__ = ["DELETED", "EARLY", "AnyOutcome", "Emitted", "Enough", "Outcome", "RowOutcome", "last_of_each_window"]
 
 Array = np.ndarray[Any, Any]
 DELETED = -2
@@ -40,6 +41,35 @@ class Emitted(NamedTuple):
     aggregates: tuple[Any, ...]
     replaced: tuple[tuple[Any, Any], ...] = ()
     """The bounds of earlier results that it replaces, if they were others: of sessions that are one now."""
+
+
+class Enough:
+    """Makes results null whose windows have too few values, and leaves out the counts of these."""
+
+    def __init__(self, query: Query, lane: Lane) -> None:
+        self._least = [query.named[name].least_values for name in lane.names]
+        self._names = tuple(query.aggregates)
+        places = {counter: place for place, counter in enumerate(query.computed.values()) if place >= len(self._names)}
+        self._counters = [places[counter_of(aggregation)] for aggregation in query.aggregates.values()]
+
+    @staticmethod
+    def of(query: Query, lane: Lane) -> Enough | None:
+        """That of a lane; None: no window of the query asks for some values."""
+        return None if query.computed is query.aggregates else Enough(query, lane)
+
+    def of_row(self, window: int, computed: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The results of a window, given by its place in the lane. O(aggregates)."""
+        least = self._least[window]
+        counts = [computed[place] for place in self._counters]
+        return tuple([None if count < least else result for result, count in zip(computed, counts, strict=False)])
+
+    def of_columns(self, windows: Array, computed: Sequence[Any]) -> list[Any]:
+        """Columns of results, of windows given by their places. O(results)."""
+        least = np.array(self._least)[windows]
+        return [
+            without(column, np.asarray(computed[place]) < least)
+            for column, place in zip(computed, self._counters, strict=False)
+        ]
 
 
 class AnyOutcome(Protocol):

@@ -14,7 +14,7 @@ from typing import Any, get_args
 
 from sash.aggregations.base import Aggregation
 from sash.aggregations.custom import Together
-from sash.aggregations.sums import Count
+from sash.aggregations.sums import Count, counter_of
 from sash.aggregators import FIFO
 from sash.query.html import query_table
 from sash.query.lanes import Lane, TimeUnit, lanes_of
@@ -202,6 +202,20 @@ class Query:
         revision = ("revision",) if self.revises else ()
         final = () if self.early is None else ("final",)
         return (*self.keys, *window, "window_start", "window_end", *revision, *final, *self.aggregates)
+
+    @cached_property
+    def computed(self) -> Mapping[str, Aggregation]:
+        """Its aggregates, and where windows ask for some values, behind them what counts these. O(aggregates).
+
+        >>> import sash
+        >>> window, peak = sash.sliding(3, min_periods=2), {"peak": sash.Max("load")}
+        >>> Query(window, peak).computed
+        {'peak': Max('load'), "values of Max('load')": Count('load')}
+        """
+        if not any(window.least_values for window in self.named.values()):
+            return self.aggregates
+        counters = {counter_of(one): f"values of {one!r}" for one in reversed(list(self.aggregates.values()))}
+        return {**self.aggregates, **{name: counter for counter, name in counters.items()}}
 
     @property
     def together(self) -> Together:

@@ -27,7 +27,7 @@ q = 0.99
 
 | type | keys |
 | --- | --- |
-| "sliding" | range, slide (1), offset (0), on, partial (false), zone, week_start ("monday") |
+| "sliding" | range, slide (1), offset (0), on, partial (false), center (false), min_periods, zone, week_start |
 | "tumbling" | range, offset (0), on, zone, week_start ("monday") |
 | "cumulative" | range, step, which divides it, offset (0), on |
 | "trailing" | range, closed ("right"), on |

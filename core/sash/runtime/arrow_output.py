@@ -92,7 +92,9 @@ def result_columns(
     for name, aggregation in query.aggregates.items():
         inputs = [read[column] for column in aggregation.columns]
         kind = types[name] if types and name in types else _result_type(name, aggregation, inputs, system)
-        columns.append(Column(name, kind, not never_null(aggregation, any(column.nullable for column in inputs))))
+        null = query.computed is not query.aggregates
+        null = null or not never_null(aggregation, any(column.nullable for column in inputs))
+        columns.append(Column(name, kind, null))
     return columns
 
 

@@ -15,18 +15,9 @@ import numpy as np
 
 from sash.aggregations.base import Aggregation
 from sash.kernels.inputs import as_columns
-from sash.values.arrays import Array, data_of, mask_of, with_nulls
+from sash.values.arrays import Array, without
 
-__all__ = ["centered", "least_values"]
-
-
-def least_values(range_: int, partial: bool, min_periods: int | None) -> int:
-    """How many values a window needs for a result: all, unless said otherwise. O(1)."""
-    if min_periods is None:
-        return 1 if partial else range_
-    if isinstance(min_periods, bool) or not isinstance(min_periods, int) or not 1 <= min_periods <= range_:
-        raise ValueError(f"min_periods must be a whole number from 1 to the range, {range_}; got {min_periods!r}")
-    return min_periods
+__all__ = ["centered"]
 
 
 def centered(
@@ -57,8 +48,8 @@ def centered(
     begins = np.maximum(np.arange(1 + ahead - range_, rows + 1 + ahead - range_), 0)
     few = upto[ends] - upto[np.minimum(begins, rows)] < least
     if isinstance(results, tuple):
-        return tuple(_without(part[ahead:], few) for part in results)
-    return _without(results[ahead:], few)
+        return without(tuple(part[ahead:] for part in results), few)
+    return without(results[ahead:], few)
 
 
 def _pad(column: Any, size: int) -> Array:
@@ -67,15 +58,3 @@ def _pad(column: Any, size: int) -> Array:
     masked: Any = np.ma
     whole: Array = (masked if isinstance(array, masked.MaskedArray) else np).concatenate([array, pad])
     return whole
-
-
-def _without(results: Array, few: Array) -> Array:
-    """The results with those of windows of too few values null."""
-    if not few.any():
-        return results
-    if results.dtype == object:
-        results = results.copy()
-        results[few] = None
-        return results
-    mask = mask_of(results)
-    return with_nulls(data_of(results), few if mask is None else mask | few)

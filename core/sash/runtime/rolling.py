@@ -19,8 +19,9 @@ from sash.kernels.kinds import NotCompilable
 from sash.kernels.order_statistics import RankedRolling
 from sash.kernels.rolling.groups import by_group, grouped
 from sash.kernels.rolling.windows import CompiledRolling
-from sash.runtime.periods import centered, least_values
+from sash.runtime.periods import centered
 from sash.windows.base import RollingShape
+from sash.windows.count import least_values
 
 __all__ = ["Rolling", "rolling", "rolling_by"]
 

@@ -181,6 +181,11 @@ class Snapshots(Stream):
     def _change(self, windows: Mapping[Any, Window]) -> None:
         self._refuse_closed()
         query = self.query.using(windows=windows)
+        if list(query.computed) != list(self.query.computed):
+            raise ValueError(
+                "the first window with center or min_periods cannot come, nor the last one go, while the stream runs: "
+                "slices count values for them; put the window into another query"
+            )
         plan(query, self._own)  # refuses what cannot run before anything changes
         other = type(self).restore(query, self.snapshot(trusted=True), own_watermark=self._own, trusted=True)
         other._go_on_from(self)

@@ -224,7 +224,7 @@ class Stream:
             reasons = [lane.rows_only for lane in self._driver.lanes if lane.rows_only]
             how = f"row by row, each on its own: {reasons[0]}" if reasons else "all at once, by columns"
             lines.append(f"keys       {how}")
-        for name, form in self._driver.compiled():
+        for name, form in ((name, form) for name, form in self._driver.compiled() if name in self.query.aggregates):
             how = f"yes, in {form.seconds:.2f} s" if form.compiled else f"no: {form.reason}"
             if form.compiled and not form.seconds:
                 how = f"yes, once {tiers.COMPILE_ROWS:,} rows have come; kernels run as Python so far"

@@ -6,10 +6,14 @@
 
 Rows of one key so need not go to one task: a key with most of the rows costs each task its share, and what is brought
 together is a slice a task, not a row. It holds where slices do not depend on which rows are reduced together.
+
+In a stream each task drops what is late by its own watermark, and hands on the slices of each batch before that
+watermark. The watermark of the second phase is the least of all tasks', so no slice that comes there is late.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,16 +23,18 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from sash import state
 from sash.aggregations.base import Kind
 from sash.engine.decisions import needs_whole_keys
+from sash.frames import columns_of
 from sash.frames.key_table import KeyTable
-from sash.query import Query
+from sash.query import Query, arrival_time
 from sash.runtime.arrow_output import ArrowOutput
 from sash.runtime.operator import KeyedOperator
 from sash.runtime.times import Times
 from sash.state.lane_state import LaneState
 from sash.state.snapshot_format import StateError, state_errors
 from sash.values.arrays import Array
+from sash.windows import ContextClass
 
-__all__ = ["SliceMerger", "SliceReducer", "reduces_first", "why_one_phase"]
+__all__ = ["SliceMerger", "SliceReducer", "SliceStream", "reduces_first", "why_one_phase", "why_one_phase_streams"]
 
 GROUP = "sash_group"
 """The column with the group that a row's key is in."""
@@ -46,6 +52,29 @@ def why_one_phase(query: Query) -> str | None:
     "Last('load') is not commutative, and tuples may come out of order"
     """
     return next((reason for lane in query.lanes if (reason := needs_whole_keys(query, lane)) is not None), None)
+
+
+def why_one_phase_streams(query: Query) -> str | None:
+    """The same of a stream, whose rows come in any order behind a watermark. O(windows).
+
+    >>> import sash
+    >>> query = sash.Query(windows=sash.session("5m"), aggregates={"peak": sash.Max("load")}, time="ts")
+    >>> why_one_phase_streams(query.using(windows=sash.sliding("1h", "1m")))
+    >>> why_one_phase_streams(query)
+    'the bounds of session gap 5m depend on tuples of all tasks'
+    """
+    if (reason := why_one_phase(query)) is not None:
+        return reason
+    if len(query.lanes) > 1:
+        return "windows are in several orders"
+    (lane,) = query.lanes
+    if lane.order == arrival_time or lane.order != query.time:
+        return f"windows follow {lane.order!r}, which has no watermark of the stream: name the column with time="
+    if lane.lateness:
+        return "allowed_lateness: which results a late row corrects only the task knows that its key goes to"
+    windows = (query.named[name] for name in lane.names)
+    moving = next((window for window in windows if window.context_class(False) is not ContextClass.CF), None)
+    return None if moving is None else f"the bounds of {moving} depend on tuples of all tasks"
 
 
 def reduces_first(query: Query, salted: bool | int | None) -> bool:
@@ -76,6 +105,13 @@ class SliceReducer(KeyedOperator):
     def __init__(self, query: Query, most: int = MOST_SLICES) -> None:
         super().__init__(_by_group(query))
         self._most = most
+
+    def late(self, batch: pa.RecordBatch, watermark: Any) -> Array:
+        """Which rows of a stream are late. ``watermark`` is a time as the rows have it. O(rows)."""
+        (lane,) = self.query.lanes
+        inside, times = Times(self.query).of_array(lane, columns_of(batch, [lane.order or ""]))
+        late: Array = np.asarray(inside) < times.of_watermark(lane, watermark, 0)[0]
+        return late
 
     def take(self, batch: pa.RecordBatch, groups: pa.Array) -> Iterator[tuple[int, bytes]]:
         """Reduce rows, whose keys are in ``groups``; (group, slices as bytes) where more are held than may be."""
@@ -138,6 +174,68 @@ class SliceMerger(KeyedOperator):
         self._lanes, self._numbers, self._codecs, self._keys = [], [], None, KeyTable(self._key_columns)
         self._prepare(self.query)
         return results
+
+
+class SliceStream(SliceMerger):
+    """The second phase of a stream: merges the slices of a group of keys, and moves the watermark over them.
+
+    Slices are held as they come until a window may be complete that they are in, so most calls cost O(new slices).
+    """
+
+    _most = 256
+    """The parts that are held before they are merged."""
+
+    def __init__(self, query: Query, schema: pa.Schema) -> None:
+        if (reason := why_one_phase_streams(query)) is not None:
+            raise ValueError(f"rows of a key must come together before they are reduced: {reason}")
+        super().__init__(query, schema)
+        (self._lane,) = self.query.lanes
+        self._due: Any = math.inf  # no window of what is held is complete before
+
+    def load(self, snapshot: bytes) -> None:
+        """Go on from a snapshot."""
+        with state_errors():
+            self._load(state.read(self.query, snapshot, trusted=True))
+
+    def take(self, slices: bytes) -> None:
+        super().take(slices)
+        firsts = self._lanes[-1].slices.first
+        if len(firsts):
+            windows: list[Any] = list(self.query.named.values())
+            ticks = windows if self._lane.early is None else [*windows, self._lane.early]
+            self._due = min(self._due, *(window.next_edge(firsts.min().item()) for window in ticks))
+        if len(self._lanes) >= self._most:
+            self._unite()
+
+    def _unite(self) -> None:
+        if self._lanes:
+            engine: Any = self._driver.lanes[0].batches()
+            self._driver.times = self._held_times
+            with state_errors():
+                engine.absorb(self._lanes, self._numbers, len(self._keys))
+        self._lanes, self._numbers, self._due = [], [], math.inf
+
+    def move(self, watermark: Any) -> list[pa.RecordBatch]:
+        """No row before ``watermark`` comes any more: the results of the windows that this completes."""
+        if self._lanes and self._due <= self._held_times.of_watermark(self._lane, watermark, 0)[0]:
+            self._unite()
+        return self._batches.batches(self.advance_outcomes(watermark))
+
+    def end(self) -> list[pa.RecordBatch]:
+        """The end of the input: the results of all windows that are left."""
+        self._unite()
+        return self._batches.batches(self.close_outcomes())
+
+    def next_timer(self) -> Any:
+        known = super().next_timer()
+        if self._due == math.inf or (isinstance(known, float) and math.isinf(known)):
+            return known
+        due = self._held_times.outside_timer(self._lane, self._due)
+        return due if known is None else min(due, known)
+
+    @property
+    def _held_times(self) -> Times:
+        return Times.from_texts(self.query, self._codecs or {})
 
 
 def _by_group(query: Query) -> Query:

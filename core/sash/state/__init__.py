@@ -145,7 +145,7 @@ def _read(
     query: Query, blob: bytes, kinds: tuple[int, int], blocks: Mapping[BlockId, bytes], trusted: bool
 ) -> Contents:
     version, kind, sections = _open(query, blob, kinds)
-    names, aggregates = Fingerprint.from_bytes(fingerprint(query)), list(query.aggregates.values())
+    names, aggregates = Fingerprint.from_bytes(fingerprint(query)), list(query.computed.values())
     with state_errors():
         if version == 1:
             contents = v1.read(kind, sections, blocks, trusted)

@@ -76,7 +76,7 @@ def fingerprint(query: Query) -> bytes:
     """
     orders = {name: lane.order or "" for lane in query.lanes for name in lane.names}
     return Fingerprint(
-        {name: _hash(aggregation) for name, aggregation in query.aggregates.items()},
+        {name: _hash(aggregation) for name, aggregation in query.computed.items()},
         {name: (orders[name], _hash(_with_early(window, query))) for name, window in query.named.items()},
         {lane.order or "": lane.lateness for lane in query.lanes},
         query.values,

@@ -17,6 +17,7 @@ from typing import Any
 from sash.aggregations.base import Aggregation
 from sash.testing.calendars import number_near, starts_at
 from sash.windows import (
+    AroundWindow,
     CalendarWindow,
     ContextAware,
     ContextFree,
@@ -235,6 +236,16 @@ def _(window: CountWindow, stream: Stream) -> list[Complete]:
     r, s, tuples = window.range, window.slide, stream.counted
     partial = [(0, r - j * s) for j in range(1, r) if r - j * s > 0] if window.partial else []
     return _counted([*partial, *((i * s, i * s + r) for i in range(len(tuples)))], tuples)
+
+
+@_windows.register
+def _(window: AroundWindow, stream: Stream) -> Iterator[Complete]:
+    """Of position i those from i + ahead - range + 1 to i + ahead, as far as there are tuples."""
+    tuples, ahead = stream.counted, (window.range - 1) // 2 if window.center else 0
+    for i in range(len(tuples)):
+        start, end = max(0, i + ahead + 1 - window.range), i + ahead + 1
+        completion = tuples[end - 1].time if end <= len(tuples) else math.inf
+        yield Complete(start, end, tuple(tuples[start:end]), completion, counted=True)
 
 
 def _counted(extents: Iterable[tuple[int, int]], tuples: Sequence[Tuple]) -> list[Complete]:

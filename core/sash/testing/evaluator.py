@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sash.aggregations.base import Aggregation
+from sash.aggregations.sums import Count
 from sash.query import Query
 from sash.testing.definition import Complete, Stream, Tuple, complete_windows, early_windows, naive, replaces
 from sash.windows import Edges, Window
@@ -223,7 +224,16 @@ class Evaluator:
         row = {"window": name, "window_start": bounds[0], "window_end": bounds[1], "revision": revision}
         row["final"] = not window.early
         row |= self._aggregates(window.tuples)
+        least = self.query.named[name].least_values if name in self.query.named else 0
+        row |= {column: None for column in self.query.aggregates if self._values(column, window.tuples) < least}
         return {column: row[column] for column in self.query.results if column not in self.query.keys}
+
+    def _values(self, column: str, tuples: Sequence[Tuple]) -> int:
+        """How many values an aggregate takes, as pandas counts them: of a count every row is one."""
+        aggregation = self.query.aggregates[column]
+        if isinstance(aggregation, Count):
+            return len(tuples)
+        return sum(aggregation.lift(_value(aggregation, self.rows[tuple_.arrival])) is not None for tuple_ in tuples)
 
     def _aggregates(self, tuples: Sequence[Tuple]) -> dict[str, Any]:
         return {

@@ -37,6 +37,7 @@ __all__ = [
     "ticks_of",
     "to_list",
     "with_nulls",
+    "without",
 ]
 
 Nan = Literal["null", "value"]
@@ -50,6 +51,20 @@ def with_nulls(data: Array, mask: Array | None) -> Array:
     if mask is None or not mask.any():
         return data
     return np.ma.MaskedArray(data, mask)  # type: ignore[no-untyped-call]
+
+
+def without(results: Any, which: Array) -> Any:
+    """An array, or a tuple of them, with nulls where ``which`` is True besides those that it has. O(n)."""
+    if not which.any():
+        return results
+    if isinstance(results, tuple):
+        return tuple(without(part, which) for part in results)
+    if results.dtype == object:
+        results = results.copy()
+        results[which] = None
+        return results
+    mask = mask_of(results)
+    return with_nulls(data_of(results), which if mask is None else mask | which)
 
 
 def mask_of(array: Array) -> Array | None:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 
 from sash.windows.base import ContextAware, ContextClass, ContextFree, Edges, Window
 from sash.windows.calendar import CalendarWindow
-from sash.windows.count import CountWindow, While, window_while
+from sash.windows.count import AroundWindow, CountWindow, While, window_while
 from sash.windows.cumulative import CumulativeWindow, cumulative
 from sash.windows.last import Last, last
 from sash.windows.punctuated import Punctuated, punctuated
@@ -30,6 +30,7 @@ from sash.windows.trailing import TrailingWindow, trailing
 
 __all__ = [
     "TYPES",
+    "AroundWindow",
     "CalendarWindow",
     "ContextAware",
     "ContextClass",

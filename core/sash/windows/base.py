@@ -92,6 +92,8 @@ class Window:
     """Whether a tuple at its end does."""
     slices_vary: ClassVar[bool] = False
     """Whether each of its windows covers another number of slices."""
+    least_values: int = 0
+    """With fewer values than this an aggregate has no result."""
 
     @property
     def bounds_are_positions(self) -> bool:

@@ -1,16 +1,16 @@
-"""Windows on counts of tuples: of a fixed length, or as long as a slide policy lets them be."""
+"""Windows on counts of tuples: of a fixed length, around each tuple, or as long as a slide policy lets them be."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, ClassVar, Literal
 
 from sash.aggregators.chunk_size import BestChunk, check_window
 from sash.windows.base import ContextClass, ContextFree, Extent, RollingShape
 
-__all__ = ["CountWindow", "While", "window_while"]
+__all__ = ["AroundWindow", "CountWindow", "While", "least_values", "window_while"]
 
 Policy = Callable[[dict[str, Any], dict[str, Any]], Any]
 
@@ -40,8 +40,22 @@ class CountWindow(ContextFree):
         return f"W[{self.range}, {self.slide}]" + ", partial ones too" * self.partial
 
     @property
-    def rolling_shape(self) -> RollingShape:
+    def rolling_shape(self) -> RollingShape | None:
+        return self._shape
+
+    @property
+    def _shape(self) -> RollingShape:
         return RollingShape(self.range, self.slide, self.partial)
+
+    @property
+    def ahead(self) -> int:
+        """How many tuples behind the last one its windows may reach at the end of the input. O(1)."""
+        return 0
+
+    @property
+    def first_end(self) -> int:
+        """The position behind the first window. O(1)."""
+        return self._shape.first
 
     @property
     def slices_a_window(self) -> int:
@@ -77,14 +91,80 @@ class CountWindow(ContextFree):
         return max(0, (after // self.slide + 1) * self.slide)
 
     def _end_behind(self, after: int) -> int:
-        shape = self.rolling_shape
-        return int(shape.ends(shape.completed(after)))
+        passed = (after - self.first_end) // self.slide + 1
+        return self.first_end + max(passed, 0) * self.slide
 
     def windows(self, after: int, upto: float) -> Iterator[Extent]:
         for end in count(self._end_behind(after), self.slide):
             if end > upto:
                 return
             yield max(0, end - self.range), end
+
+
+def least_values(range_: int, partial: bool, min_periods: int | None) -> int:
+    """How many values a window needs for a result: all, unless said otherwise. O(1)."""
+    if min_periods is None:
+        return 1 if partial else range_
+    if isinstance(min_periods, bool) or not isinstance(min_periods, int) or not 1 <= min_periods <= range_:
+        raise ValueError(f"min_periods must be a whole number from 1 to the range, {range_}; got {min_periods!r}")
+    return min_periods
+
+
+@dataclass(frozen=True)
+class AroundWindow(CountWindow):
+    """For each tuple a window of ``range``, which ends with it or, with ``center``, has it in the middle.
+
+    range 4, center     a  b  c  d  e  f        the tuple, one of the two in the middle, and what lies around it
+                       [---a----]
+                       [------b----]
+                       [---------c---]
+
+    The window of tuple i covers the positions i + ahead - range + 1 … i + ahead, with ``ahead`` tuples behind i. Where
+    there are fewer tuples, before the first or behind the last, it covers those that there are. It is complete with its
+    last tuple; those that reach behind the last tuple of all are complete when the input ends.
+    """
+
+    center: bool = False
+    min_periods: int | None = None
+    least_values: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.slide != 1:
+            raise ValueError(
+                f"center and min_periods have a result for each tuple, so the slide must be 1; got {self.slide}"
+            )
+        object.__setattr__(self, "least_values", least_values(self.range, self.partial, self.min_periods))
+
+    @property
+    def ahead(self) -> int:
+        return (self.range - 1) // 2 if self.center else 0
+
+    @property
+    def first_end(self) -> int:
+        return self.ahead + 1
+
+    @property
+    def rolling_shape(self) -> None:
+        return None
+
+    @property
+    def exact_slices(self) -> None:
+        return None
+
+    def plain_words(self) -> str:
+        least = f", null with fewer than {self.least_values} values"
+        if self.center:
+            return f"{self.range} rows around every row{least}"
+        return f"{super().plain_words()}{least}"
+
+    def __str__(self) -> str:
+        centered = ", centered" * self.center
+        return f"W[{self.range}, 1]{centered}, at least {self.least_values} values"
+
+    def file_table(self) -> dict[str, Any]:
+        table = {"type": "sliding", "range": self.range, "slide": None, "partial": self.partial or None}
+        return table | {"center": self.center or None, "min_periods": self.min_periods}
 
 
 @dataclass(frozen=True)

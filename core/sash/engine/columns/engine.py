@@ -30,7 +30,7 @@ from sash.kernels.inputs import readable
 from sash.kernels.row_passes import positions_in
 from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
-from sash.state.lane_state import LaneState
+from sash.state.lane_state import LaneState, next_block
 from sash.values.arrays import objects
 from sash.values.shares import Span
 
@@ -224,7 +224,8 @@ class ColumnEngine:
     def _assign(self, state: State, outcome: Outcome, dropped: Array) -> Outcome:
         uncompiled = any(one.dtypes is not None and not one.form.compiled for one in state.aggregates)
         if uncompiled and not self._warned:
-            warn_slow(state.aggregates)  # may raise, if warnings are errors: then nothing has changed
+            # may raise, if warnings are errors: then nothing has changed
+            warn_slow(state.aggregates[: len(self.query.aggregates)])
             self._warned = True
         self._state, self.dropped = state, dropped
         return outcome
@@ -294,8 +295,25 @@ class ColumnEngine:
 
     def unite(self, parts: Sequence[LaneState], codes: Sequence[Array], keys: int) -> None:
         """Go on from the states of parts of the rows (:meth:`LaneState.unite`). O(slices log slices)."""
-        joint = LaneState.unite(parts, codes, keys, list(self.query.aggregates.values()))
+        joint = LaneState.unite(parts, codes, keys, list(self.query.computed.values()))
         self._state = lane_states.unite(joint, self.query, self.lane)
+
+    def absorb(self, parts: Sequence[LaneState], codes: Sequence[Array], keys: int) -> None:
+        """Take the slices of parts of the rows, none of which was late. O(slices log slices), those held included."""
+        held = self.save()
+        own = replace(held, advanced=None)
+        joint = LaneState.unite([own, *parts], [np.arange(self.keys), *codes], keys, list(self.query.computed.values()))
+        united = lane_states.unite(joint, self.query, self.lane)
+        before = extend_state(evolve(self._state, rules=united.rules), keys)
+        numbered = next_block(before.keys.evicted, np.bincount(held.slices.codes, minlength=keys))
+        kept = {name: getattr(before.keys, name) for name in ("watermark", "dropped", "results")}
+        self._state = evolve(
+            united,
+            keys=evolve(united.keys, evicted=numbered, **kept),
+            marks=before.marks,
+            advanced=before.advanced,
+            late_corrected=before.late_corrected,
+        )
 
     def metrics(self) -> Mapping[str, int]:
         """What it has done and what it holds, over all keys."""

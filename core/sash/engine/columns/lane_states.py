@@ -35,12 +35,12 @@ __all__ = ["empty_state", "load", "save", "unite"]
 def empty_state(query: Query, lane: Lane) -> State:
     """The state before the first row, without a key."""
     rules = Rules(query, lane, np.dtype(np.int64))
-    aggregates = tuple(map(Aggregate.unseen, query.aggregates.values()))
+    aggregates = tuple(map(Aggregate.unseen, query.computed.values()))
     none = np.zeros(0, np.int64)
     table = Table(none, none, none, none, tuple(aggregate.form.empty(0) for aggregate in aggregates))
     pending = Pending(none, none, {name: array_of([]) for name in query.values})
     marks = {name: Marks() for name in lane.names}
-    return State(Keys.none(rules.dtype), marks, table, tuple(query.aggregates), aggregates, pending, rules)
+    return State(Keys.none(rules.dtype), marks, table, tuple(query.computed), aggregates, pending, rules)
 
 
 # saving
@@ -93,7 +93,7 @@ def load(saved: LaneState, query: Query, lane: Lane) -> State:
         keys,
         {name: _marks(saved.windows[name], len(keys), rules.dtype) for name in lane.names},
         Table(slices.codes, first, last, count, partials),
-        tuple(query.aggregates),
+        tuple(query.computed),
         aggregates,
         Pending(waiting.codes, cast_times(waiting.times, rules.dtype), columns),
         rules,
@@ -146,7 +146,7 @@ def _values(column: Array) -> Array:
 def _aggregates(query: Query, slices: SliceColumns) -> tuple[tuple[Aggregate, ...], tuple[Partials, ...]]:
     """The aggregates, in the forms that they had when they were saved, and their partials."""
     pairs = []
-    for aggregation, types, column in zip(query.aggregates.values(), slices.dtypes, slices.partials, strict=True):
+    for aggregation, types, column in zip(query.computed.values(), slices.dtypes, slices.partials, strict=True):
         aggregate = Aggregate.unseen(aggregation)
         if types is not None:
             dtypes = tuple(map(np.dtype, types))
@@ -165,7 +165,7 @@ def _split_kept(slices: SliceColumns, query: Query) -> SliceColumns:
     whole[kept.codes] = False
     rows = [dict(zip(kept.columns, row, strict=True)) for row in zip(*map(to_list, kept.columns.values()), strict=True)]
     lifted = [_lift(row, query) for row in rows or [{}] * len(kept)]
-    partials = tuple(PartialColumn.of([row[i] for row in lifted]) for i in range(len(query.aggregates)))
+    partials = tuple(PartialColumn.of([row[i] for row in lifted]) for i in range(len(query.computed)))
     single = np.ones(len(kept), np.int64)
     fine = SliceColumns(kept.codes, kept.times, kept.times, single, partials, slices.dtypes)
     rest = replace(slices.take(whole), codes=np.flatnonzero(whole), kept=fine.kept)
@@ -183,7 +183,7 @@ def _new_numbers(saved: LaneState) -> Array:
 
 def _lift(row: Mapping[str, Any], query: Query) -> Sequence[Any]:
     partials = []
-    for aggregation in query.aggregates.values():
+    for aggregation in query.computed.values():
         values = tuple(row[name] for name in aggregation.columns)
         partials.append(aggregation.lift(values if len(values) > 1 else values[0] if values else None))
     return partials

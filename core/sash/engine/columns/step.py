@@ -20,7 +20,7 @@ from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
 from sash.engine.decisions import Decisions
 from sash.engine.planner import chunk_of_batches
-from sash.engine.results import EARLY, Outcome
+from sash.engine.results import EARLY, Enough, Outcome
 from sash.kernels.partition import count_codes
 from sash.kernels.ranges.partials import concatenate
 from sash.kernels.ranked_ranges import RankedRanges
@@ -85,6 +85,7 @@ class Step:
         self._delay: Any = -1 if by_arrival else lane.delay
         self._moves = by_arrival or watermark_of is not None
         self._streams = watermark_of == "stream" and not by_arrival
+        self._enough = Enough.of(query, lane)
 
     @cached_property
     def second_thread(self) -> SecondThread | None:
@@ -212,21 +213,23 @@ class Step:
             return state, self._of_ranges(state, starts, columns, *ranges)
         begins, start, end = rule.runs(times, starts)
         rows, which = np.append(begins, len(times)), np.arange(len(begins))
-        results, lane_totals = {}, LaneTotals(state.aggregates)
-        for name, aggregate in zip(state.names, state.aggregates, strict=True):
+        computed, lane_totals = [], LaneTotals(state.aggregates)
+        for aggregate in state.aggregates:
             partials = aggregate.form.reduce(aggregate.input(columns), rows)
-            results[name] = as_output(lane_totals.of(aggregate, partials, which, which + 1))
+            computed.append(as_output(lane_totals.of(aggregate, partials, which, which + 1)))
         zero, windows = constant(0, len(begins)), np.diff(np.searchsorted(begins, starts))
+        results = self._results(zero, computed)
         return state, Outcome(self._lane, Runs(windows), zero, start, end, zero, results, self._query)
 
     def _of_ranges(
         self, state: State, starts: Array, columns: Mapping[str, Array], lo: Array, hi: Array, start: Array, end: Array
     ) -> Outcome:
-        each, results, lane_totals = np.arange(len(lo) + 1), {}, LaneTotals(state.aggregates)
-        for name, aggregate in zip(state.names, state.aggregates, strict=True):
+        each, computed, lane_totals = np.arange(len(lo) + 1), [], LaneTotals(state.aggregates)
+        for aggregate in state.aggregates:
             rows = aggregate.form.reduce(aggregate.input(columns), each)
-            results[name] = as_output(lane_totals.of(aggregate, rows, lo, hi))
+            computed.append(as_output(lane_totals.of(aggregate, rows, lo, hi)))
         zero = constant(0, len(lo))
+        results = self._results(zero, computed)
         return Outcome(self._lane, Runs(np.diff(starts)), zero, start, end, zero, results, self._query)
 
     def _slice(
@@ -299,9 +302,15 @@ class Step:
         state = evolve(state, keys=keys, table=table, marks=rules.marks(moment), merges=merges)
         if len(rules.names) > 1 and len(table) >= max(state.coarsen_at, 64):
             state = _coarsen(state, moment)
-        results = dict(zip(state.names, outputs, strict=True))
+        results = self._results(windows.place, outputs)
         bounds_ = windows.place, windows.start, windows.end
         return state, Outcome(self._lane, windows.code, *bounds_, revision, results, self._query)
+
+    def _results(self, windows: Array, computed: list[Any]) -> dict[str, Any]:
+        """The results by name, of windows given by their places."""
+        if self._enough is not None:
+            computed = self._enough.of_columns(windows, computed)
+        return dict(zip(self._query.aggregates, computed, strict=True))
 
 
 def place_rows(batch: Pending, state: State, moment: Moment) -> State:

@@ -74,8 +74,8 @@ class Bundle:
 
     def __init__(self, query: Query) -> None:
         place = {column: i for i, column in enumerate(query.values)}
-        self.parts = tuple(query.aggregates.values())
-        self._names = tuple(query.aggregates)
+        self.parts = tuple(query.computed.values())
+        self._names = tuple(query.computed)
         places = [tuple(place[column] for column in part.columns) for part in self.parts]
         self._readers = [_reader(of_part) for of_part in places]
         self._single = len(self.parts) == 1

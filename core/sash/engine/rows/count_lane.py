@@ -47,7 +47,7 @@ class CountLane(FlatLane):
         window = query.named[lane.names[0]]
         if lane.order is not None or len(lane.names) > 1 or planned.decisions.keeps or planned.parallel:
             return None
-        if planned.algorithm not in ("SBA", "PBA"):
+        if planned.algorithm not in ("SBA", "PBA") or query.computed is not query.aggregates:
             return None
         if type(window) is not CountWindow or window.exact_slices is None:  # a subclass may have windows of its own
             return None

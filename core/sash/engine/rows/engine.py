@@ -251,13 +251,13 @@ class RowEngine:
         for state in states:
             if self.advanced is not None and (state.watermark is None or state.watermark < self.advanced):
                 state.watermark = self.advanced  # the key has not caught up, for no window of it completes by then
-        return gather(states, len(query.aggregates), query.values, self.lane.names, self.advanced, buffered)
+        return gather(states, len(query.computed), query.values, self.lane.names, self.advanced, buffered)
 
     def load(self, saved: LaneState) -> None:
         """Go on from a state, of this engine or of the columnar one. O(state)."""
         saved.let_wait(self._planned.decisions.buffered)
         self.advanced, self.lanes, self._timers = saved.advanced, [], None
-        for state in scatter(saved, list(self._query.aggregates.values()), self._query.values):
+        for state in scatter(saved, list(self._query.computed.values()), self._query.values):
             self.lanes.append(self._new_lane(state))
 
     def begin_slices(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sash.engine.coarsening import coarsen, next_coarsening
 from sash.engine.decisions import Decisions
-from sash.engine.results import Emitted
+from sash.engine.results import Emitted, Enough
 from sash.engine.rows.aggregate_store import Store
 from sash.engine.rows.bundle import Bundle, Values
 from sash.engine.rows.slicer import Slicer
@@ -53,6 +53,7 @@ class RowLane:
         self._make_store = store
         self.bundle = Bundle(query)
         self._count, self._lift, self._combine = self.bundle.count, self.bundle.lift, self.bundle.combine
+        self._enough = Enough.of(query, lane)
         self._by_arrival = lane.order is None
         self._lag = -1 if self._by_arrival else lane.delay if own_watermark else None
         self.slicer = Slicer(lane, decisions, self.bundle, query.values)
@@ -250,6 +251,8 @@ class RowLane:
         """Closings as results, in order. Totals are computed at once: a later split would renumber slices."""
         total, lower = self.totals.of, self.bundle.lower
         completed = [(closing, lower(total(closing))) for closing in closings]
+        if (enough := self._enough) is not None:
+            completed = [(closing, enough.of_row(closing.window, row)) for closing, row in completed]
         if len(completed) > 1:
             completed.sort(key=lambda pair: pair[0][:5])
         self.results += len(completed)

@@ -65,6 +65,8 @@ class TimeLane(FlatLane):
             return None
         if type(window) is not TimeWindow or not window.aligned:  # a subclass may have windows of its own
             return None
+        if query.computed is not query.aggregates:
+            return None
         if window.slices_a_window > MOST_SLICES:
             return None
         timed = TimeLane(query, planned, window)

@@ -31,7 +31,7 @@ class CountRule(SingleRule):
         window = self.window
         self.phase = window.range % window.slide or window.slide
         self.cuts_all = window.slide == 1
-        self.least = self.phase if window.partial else window.range  # where the first window ends
+        self.least = window.first_end
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
         slide = self.window.slide
@@ -54,10 +54,12 @@ class CountRule(SingleRule):
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         slide, base = self.window.slide, self._base(moment)
-        keys = np.flatnonzero(moment.after.settled > moment.before.settled)
+        ahead = self._ahead(moment)
+        keys = np.flatnonzero((moment.after.settled > moment.before.settled) | (ahead > 0))
         before, after = (np.maximum(side.settled - base, 0)[keys] for side in (moment.before, moment.after))
+        upto = after + ahead[keys] * (after > 0)
         first = np.maximum((before - self.phase) // slide + 1, (self.least - self.phase) // slide)
-        counts = np.maximum((after - self.phase) // slide + 1 - first, 0)
+        counts = np.maximum((upto - self.phase) // slide + 1 - first, 0)
         if not counts.any():
             return None
         if len(view.begins) == 2:
@@ -70,7 +72,17 @@ class CountRule(SingleRule):
         lo, hi = (view.at_position(code, bound + base) for bound in (start, end))
         place = constant(self.place, len(end))
         position = None if moment.rows is None or moment.rows.tied is None else end + base - 1
-        return CompleteWindows(code, place, start, end, view.table.last[hi - 1], lo, hi, position)
+        completion = view.table.last[hi - 1]
+        if ahead.any():
+            beyond = end + base > moment.after.settled[code]
+            completion[beyond] = moment.high
+            position = None if position is None else np.where(beyond, -1, position)
+        return CompleteWindows(code, place, start, end, completion, lo, hi, position)
+
+    def _ahead(self, moment: Moment) -> Array:
+        """How many windows of each key reach behind its last tuple, and are complete as the input has ended."""
+        ends = (moment.after.watermark == moment.high) & (moment.before.watermark != moment.high)
+        return np.asarray(ends * self.window.ahead)
 
     def needed(self, view: View, moment: Moment) -> Array:
         slide, base = self.window.slide, self._base(moment)

@@ -112,6 +112,9 @@ class Watches:
     def complete(self, watermark: Any, upto: Any, settled: int) -> Iterator[Closing]:
         """The windows that are complete with so many ``settled`` tuples, and when the watermark goes to ``upto``."""
         yield from _fire(self.counts, self._counts_due, settled)
+        if upto == math.inf:
+            for counting in self.counts:
+                yield from counting.fire_last(settled)
         for watch in self.edged:
             yield from watch.fire(upto)
         if watermark is not None and upto <= watermark:

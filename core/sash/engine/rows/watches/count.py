@@ -8,7 +8,7 @@ from typing import Any
 
 from sash.aggregators.mta.amta import AMTA
 from sash.engine.rows.watches.base import Closing, Watch, knows_begins, watch_of
-from sash.windows import CountWindow, While
+from sash.windows import AroundWindow, CountWindow, While
 
 __all__ = ["CountWatch", "WhileWatch"]
 
@@ -17,10 +17,13 @@ class CountWatch(Watch):
     """A context free window on counts; ``due`` is a number of settled tuples."""
 
     group = "counts"
+    _plain: CountWindow | None = None
+    """Its window if that is one of Sash."""
 
     def resume(self, after: Any, settled: int) -> None:
         window = self.window
-        self._plain = window if type(window) is CountWindow else None  # a subclass may have windows of its own
+        ours = type(window) in (AroundWindow, CountWindow)  # another subclass may have windows of its own
+        self._plain = window if ours else None
         self._next_cut, self._whole = window.next_edge, True
         self._restart(settled - self.state.since_count)
 
@@ -57,6 +60,15 @@ class CountWatch(Watch):
     def fire(self, upto: Any) -> Iterator[Closing]:
         while self.due <= upto:
             yield self._closing(self.start, self.due - self.state.since_count, 0)
+            self.step()
+
+    def fire_last(self, settled: int) -> Iterator[Closing]:
+        """The windows that reach behind the last of ``settled`` tuples: they are complete when the input ends."""
+        base = self.state.since_count
+        if self._plain is None or settled <= base:
+            return
+        while self.due <= settled + self._plain.ahead:
+            yield self._closing(self.start, self.due - base, 0)._replace(completion=math.inf)
             self.step()
 
     def _closing(self, start: int, end: int, revision: int) -> Closing:
