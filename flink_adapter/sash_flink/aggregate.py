@@ -184,15 +184,16 @@ class _Job:
         if self.reduces:
             reduce = DataStream(batches).flat_map(ReduceFunction(query, read), Types.ROW([Types.INT(), BYTES]))
             batches = reduce.name("sash: slices")._j_data_stream
-        keyed = pipeline.key_by(batches, j_int, j_stamped, self.most)
+        uid = None if options.uid is None else f"{options.uid}-{buckets}-buckets"
+        keyed = pipeline.key_by(batches, j_int, j_stamped, self.most, uid)
         settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
         if self.changelog:
             results = results.append(pa.field(CHANGE, pa.int8()))
         kind = SlicesFunction if self.reduces else PackedFunction
         function = kind(query, read, results, changelog=self.changelog, **self.work)
         computed = pipeline.run_python(keyed, function, j_bytes, settings, self.most)
-        if options.uid is not None:
-            computed.uid(f"{options.uid}-{buckets}-buckets")
+        if uid is not None:
+            computed.uid(uid)
         end = results.field("window_end").type
         timed = pa.types.is_timestamp(end) or pa.types.is_date(end)
         place = results.get_field_index("window_end") if timed else -1
@@ -220,7 +221,7 @@ class _Job:
         j_pair = pipeline.row_info(j_key, j_read)
         pairs = pipeline.transform_in_jvm(self.source.stream._j_data_stream, "sash: key", j_pair, key_rows)
         j_fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
-        keyed = pipeline.key_by(pairs, j_key, pipeline.row_info(*j_fields), self.most)
+        keyed = pipeline.key_by(pairs, j_key, pipeline.row_info(*j_fields), self.most, options.uid)
         function = WindowOperatorFunction(query, read, self.results, stamped=True, **self.work)
         j_result = pipeline.stream_row(self.results)
         computed = pipeline.run_python(keyed, function, j_result, options.settings(), self.most)
