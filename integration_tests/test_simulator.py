@@ -17,21 +17,20 @@ from sash_flink.journal import Journal, Tail, Weight
 
 from .conformance.cases import CASES
 from .conformance.rows import sorted_rows
-from .simulator.runs import ENGINES, case_of, compare, expected
+from .simulator.runs import ENGINES, case_of, compare, crash_everywhere, expected
 from .simulator.scenarios import MOVES, RUNS, SCENARIOS, local_and_spark
 from .simulator.world import World
 
-SEEDS = {"flink-record": 42, "flink-packed": 21, "spark-whole": 42, "spark-parts": 42}
 THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
 NUMBERS = {case.name: number for number, case in enumerate(CASES)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_are_those_of_the_definition(engine: str) -> None:
-    seeds = range(0, len(CASES), len(CASES) // SEEDS[engine])  # a case each
+    seeds = range((20 if THOROUGH else 4) * len(CASES))  # each case in each length
     counts = [compare(engine, seed).counts for seed in seeds]
-    assert len({case_of(seed) for seed in seeds}) >= SEEDS[engine]
-    assert sum(sum(count.get(name, 0) for name in ("crashes", "retries")) for count in counts) > SEEDS[engine] // 4
+    assert {case_of(seed) for seed in seeds} == set(range(len(CASES)))
+    assert sum(sum(count.get(name, 0) for name in ("crashes", "retries")) for count in counts) > len(seeds) // 4
 
 
 @pytest.mark.parametrize("engine", RUNS)
@@ -52,13 +51,10 @@ def test_every_case_moves_between_here_and_spark() -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_crash_at_calls_of_the_state_all_along(engine: str) -> None:
-    number = NUMBERS["time-late"]
-    calls = compare(engine, 3, number, frozenset()).world.calls
-    assert calls > 10
-    for call in range(1, calls + 1, max(1, calls // 20)):
-        job = compare(engine, 3, number, frozenset([call]))
-        assert job.world.crashes == 1
+def test_a_crash_at_every_call_of_the_state_and_at_the_next(engine: str) -> None:
+    numbers = range(len(CASES)) if THOROUGH else [NUMBERS[name] for name in ("time-late", "session-late", "count")]
+    calls = [crash_everywhere(engine, number, rows=8 if THOROUGH else 5) for number in numbers]
+    assert min(calls) > 2 and sum(calls) > 5 * len(calls)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
