@@ -157,8 +157,8 @@ class Frame:
             return self._library.make_column(values, like)
         except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
             raise TypeError(
-                f"column {name!r}: no type was found for its results: {error}; pass rows instead of a table, or convert "
-                "the column that the aggregate reads"
+                f"column {name!r}: no type was found for its results: {error}; pass rows instead of a table, or "
+                "convert the column that the aggregate reads"
             ) from error
 
     def types(self, names: Iterable[str]) -> tuple[Any, ...]:
