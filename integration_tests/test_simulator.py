@@ -6,8 +6,12 @@ And the simulator itself: it finds faults that are planted, and a seed always ru
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -22,6 +26,7 @@ from .simulator.scenarios import MOVES, RUNS, SCENARIOS, local_and_spark
 from .simulator.world import World
 
 THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
+STATES = Path(__file__).parent / "conformance" / "states"
 NUMBERS = {case.name: number for number, case in enumerate(CASES)}
 
 
@@ -48,6 +53,26 @@ def test_every_case_moves_between_here_and_spark() -> None:
         for places in MOVES if THOROUGH else [MOVES[number % len(MOVES)]]:
             rows = sorted_rows(case.query, local_and_spark(case, places))
             assert rows == expected(number, close=False), f"{case.name}, {places}"
+
+
+def kept_states() -> list[tuple[str, str]]:
+    """(release, case) of each state that a release has written after half of a case's rows."""
+    return [(path.stem, name) for path in STATES.glob("*.zip") for name in ZipFile(path).namelist()]
+
+
+@pytest.mark.parametrize(("release", "name"), kept_states())
+def test_a_case_goes_on_from_the_state_of_an_earlier_release(release: str, name: str) -> None:
+    """Here, on Spark and moved from one to the other; ``states/write.py`` has written them."""
+    case = CASES[NUMBERS[name]]
+    with ZipFile(STATES / f"{release}.zip") as archive:
+        snapshot = archive.read(name)
+    half = len(case.rows) // 2
+    before = replace(case, rows=case.rows[:half]).unfinished()
+    for places in ("l", "s", "lls", "ssl"):
+        later = Counter(sorted_rows(case.query, local_and_spark(case, places, snapshot, half)))
+        right = Counter(expected(NUMBERS[name], close=False))
+        right.subtract(sorted_rows(case.query, before))
+        assert later == +right, places
 
 
 @pytest.mark.parametrize("engine", ENGINES)
