@@ -48,7 +48,7 @@ test-cluster: venv ## run the tests on clusters of containers; needs a Docker en
 	@scripts/flink-jar
 	@SASH_NEEDS_DOCKER=1 $(python) -m pytest -n0 integration_tests/cluster $(ARGS)
 
-chaos: venv ## kill parts of clusters in random order, 30 faults or more, and count rows; as test-cluster (ARGS="--seed 7")
+chaos: venv ## break parts of clusters in random order, 64 faults or more, and count rows; as test-cluster (ARGS="--seed 7")
 	@scripts/java
 	@scripts/redis
 	@scripts/flink-jar
@@ -57,6 +57,10 @@ chaos: venv ## kill parts of clusters in random order, 30 faults or more, and co
 .PHONY: fuzz
 fuzz: venv ## mutate saved states, query files, data files and tables for ten minutes (ARGS="--minutes 1 --target states")
 	@$(python) -m integration_tests.fuzz $(ARGS)
+
+.PHONY: soak
+soak: venv ## run a day of 10^8 rows of 10^6 keys that come and go: memory and state (ARGS="--rows 1000000 --keys 10000")
+	@$(python) -m integration_tests.soak $(ARGS)
 
 .PHONY: soak-simulator
 soak-simulator: venv ## run the adapters on simulated engines that crash, 1,000 seeds (ARGS="--seeds 100000 --jobs 2")

@@ -6,8 +6,12 @@ And the simulator itself: it finds faults that are planted, and a seed always ru
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -17,21 +21,21 @@ from sash_flink.journal import Journal, Tail, Weight
 
 from .conformance.cases import CASES
 from .conformance.rows import sorted_rows
-from .simulator.runs import ENGINES, case_of, compare, expected
+from .simulator.runs import ENGINES, case_of, compare, crash_everywhere, expected
 from .simulator.scenarios import MOVES, RUNS, SCENARIOS, local_and_spark
 from .simulator.world import World
 
-SEEDS = {"flink-record": 42, "flink-packed": 21, "spark-whole": 42, "spark-parts": 42}
 THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
+STATES = Path(__file__).parent / "conformance" / "states"
 NUMBERS = {case.name: number for number, case in enumerate(CASES)}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_rows_are_those_of_the_definition(engine: str) -> None:
-    seeds = range(0, len(CASES), len(CASES) // SEEDS[engine])  # a case each
+    seeds = range((20 if THOROUGH else 4) * len(CASES))  # each case in each length
     counts = [compare(engine, seed).counts for seed in seeds]
-    assert len({case_of(seed) for seed in seeds}) >= SEEDS[engine]
-    assert sum(sum(count.get(name, 0) for name in ("crashes", "retries")) for count in counts) > SEEDS[engine] // 4
+    assert {case_of(seed) for seed in seeds} == set(range(len(CASES)))
+    assert sum(sum(count.get(name, 0) for name in ("crashes", "retries")) for count in counts) > len(seeds) // 4
 
 
 @pytest.mark.parametrize("engine", RUNS)
@@ -51,14 +55,31 @@ def test_every_case_moves_between_here_and_spark() -> None:
             assert rows == expected(number, close=False), f"{case.name}, {places}"
 
 
+def kept_states() -> list[tuple[str, str]]:
+    """(release, case) of each state that a release has written after half of a case's rows."""
+    return [(path.stem, name) for path in STATES.glob("*.zip") for name in ZipFile(path).namelist()]
+
+
+@pytest.mark.parametrize(("release", "name"), kept_states())
+def test_a_case_goes_on_from_the_state_of_an_earlier_release(release: str, name: str) -> None:
+    """Here, on Spark and moved from one to the other; ``states/write.py`` has written them."""
+    case = CASES[NUMBERS[name]]
+    with ZipFile(STATES / f"{release}.zip") as archive:
+        snapshot = archive.read(name)
+    half = len(case.rows) // 2
+    before = replace(case, rows=case.rows[:half]).unfinished()
+    for places in ("l", "s", "lls", "ssl"):
+        later = Counter(sorted_rows(case.query, local_and_spark(case, places, snapshot, half)))
+        right = Counter(expected(NUMBERS[name], close=False))
+        right.subtract(sorted_rows(case.query, before))
+        assert later == +right, places
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_crash_at_calls_of_the_state_all_along(engine: str) -> None:
-    number = NUMBERS["time-late"]
-    calls = compare(engine, 3, number, frozenset()).world.calls
-    assert calls > 10
-    for call in range(1, calls + 1, max(1, calls // 20)):
-        job = compare(engine, 3, number, frozenset([call]))
-        assert job.world.crashes == 1
+def test_a_crash_at_every_call_of_the_state_and_at_the_next(engine: str) -> None:
+    numbers = range(len(CASES)) if THOROUGH else [NUMBERS[name] for name in ("time-late", "session-late", "count")]
+    calls = [crash_everywhere(engine, number, rows=8 if THOROUGH else 5) for number in numbers]
+    assert min(calls) > 2 and sum(calls) > 5 * len(calls)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

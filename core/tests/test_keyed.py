@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -402,3 +404,55 @@ class TestErrors:
         assert "compiled   no: results can be corrected (allowed_lateness), and Last" in told
         for by_columns in (QUERY, corrected):
             assert "keys       all at once, by columns" in KeyedOperator(by_columns).explain()
+
+
+MOMENTS = st.sampled_from([None, datetime(2024, 3, 31, 0, 30, tzinfo=UTC), datetime(2024, 3, 31, 1, 30, tzinfo=UTC)])
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def batch_of_moments(form: str, moments: list[datetime | None]) -> Any:
+    """The same keys as rows or as columns, in one zone or another."""
+    zone = UTC if form.endswith("UTC") else BERLIN
+    local = [moment if moment is None else moment.astimezone(zone) for moment in moments]
+    if form.startswith("rows"):
+        return [{"at": moment} for moment in local]
+    unit = "ns" if form.startswith("fine") else "us"
+    return pa.table({"at": pa.array(local, pa.timestamp(unit, str(zone)))})
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["rows UTC", "rows Berlin", "table UTC", "table Berlin", "fine Berlin"]),
+            st.lists(MOMENTS, min_size=1, max_size=4),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=5,
+    ),
+    st.booleans(),
+)
+def test_a_moment_is_one_key_as_rows_and_as_columns(batches: list[Any], keyed: bool) -> None:
+    query = sash.Query(key="at", windows=sash.sliding(9, 1, partial=True), aggregates={"n": sash.Count()})
+    kind: Any = KeyedOperator if keyed else sash.Operator
+    op, counts = kind(query), Counter[Any]()
+    for form, moments, fails in batches:
+        if fails:  # and is taken back
+            with pytest.raises(TypeError, match="cannot be a key"):
+                op.process_batch([*batch_of_moments("rows Berlin", moments), {"at": []}])
+        results = op.process_batch(batch_of_moments(form, moments))
+        rows = results if isinstance(results, list) else results.to_pylist()
+        expected = Counter[Any]()
+        for moment in moments:
+            counts[moment] += 1
+            expected[moment, counts[moment]] += 1
+        assert Counter((row["at"], row["n"]) for row in rows) == expected
+        op = kind.restore(query, op.snapshot())
+
+
+def test_results_without_a_type_name_their_column() -> None:
+    table = pa.table({"m": pa.array([[("x", 1)]], pa.map_(pa.string(), pa.int64()))})
+    query = sash.Query(windows=sash.sliding(2, partial=True), aggregates={"all": sash.Collect("m")})
+    with pytest.raises(TypeError, match=r"column 'all': no type was found .* pass rows instead of a table"):
+        sash.run(query, table)

@@ -185,9 +185,10 @@ class _Job:
         j_int, j_bytes = Types.INT().get_java_type_info(), BYTES.get_java_type_info()
         j_packed, j_stamped = (Types.ROW([kind, BYTES]).get_java_type_info() for kind in (Types.INT(), Types.LONG()))
         batches = pipeline.transform_in_jvm(self._dealt(), "sash: pack", j_packed, pack)
+        uid = None if options.uid is None else f"{options.uid}-{buckets}-buckets"
         if self.reduces:
-            batches = self._reduced(batches, pipeline.row_info(j_int, j_stamped))
-        keyed = pipeline.key_by(batches, j_int, j_stamped, self.most)
+            batches = self._reduced(batches, pipeline.row_info(j_int, j_stamped), uid)
+        keyed = pipeline.key_by(batches, j_int, j_stamped, self.most, uid)
         settings = {"python.fn-execution.bundle.size": "1000", **options.settings()}
         if self.changelog:
             results = results.append(pa.field(CHANGE, pa.int8()))
@@ -195,19 +196,21 @@ class _Job:
         kind = merging if self.reduces else PackedFunction
         function = kind(query, read, results, changelog=self.changelog, **self.work)
         computed = pipeline.run_python(keyed, function, j_bytes, settings, self.most)
-        if options.uid is not None:
-            computed.uid(f"{options.uid}-{buckets}-buckets")
+        if uid is not None:
+            computed.uid(uid)
         end = results.field("window_end").type
         timed = pa.types.is_timestamp(end) or pa.types.is_date(end)
         place = results.get_field_index("window_end") if timed else -1
         tags = [None, *self.tags.values()]
         return pipeline.unpack(computed, [results, read, self.rejected], tags, place, self.table, self.changelog)
 
-    def _reduced(self, batches: Any, j_stamped: Any) -> Any:
+    def _reduced(self, batches: Any, j_stamped: Any, uid: str | None) -> Any:
         """The slices of batches; those of a stream are first stamped with the watermark of their task."""
         function: ReduceFunction = ReduceFunction(self.query, self.read)
         if not self.bounded:
             batches = pipeline.transform_in_jvm(batches, "sash: watermark", j_stamped, jvm().StampOperator())
+            if uid is not None:
+                batches.uid(f"{uid}-slices-watermark")
             function = ReduceStreamFunction(self.query, self.read, self.clock)
         reduced = DataStream(batches).flat_map(function, Types.ROW([Types.INT(), BYTES]))
         return reduced.name("sash: slices")._j_data_stream
@@ -233,7 +236,7 @@ class _Job:
         j_pair = pipeline.row_info(j_key, j_read)
         pairs = pipeline.transform_in_jvm(self.source.stream._j_data_stream, "sash: key", j_pair, key_rows)
         j_fields = [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read.names)))]
-        keyed = pipeline.key_by(pairs, j_key, pipeline.row_info(*j_fields), self.most)
+        keyed = pipeline.key_by(pairs, j_key, pipeline.row_info(*j_fields), self.most, options.uid)
         function = WindowOperatorFunction(query, read, self.results, stamped=True, **self.work)
         j_result = pipeline.stream_row(self.results)
         computed = pipeline.run_python(keyed, function, j_result, options.settings(), self.most)

@@ -107,13 +107,18 @@ def deal(j_stream: Any, tasks: int) -> Any:
     return j_stream.rebalance().transform("sash: deal", j_stream.getType(), rows).setParallelism(tasks)
 
 
-def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int) -> Any:
-    """The stream of keys and stamped values, keyed in place: records are exchanged only once."""
+def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int, uid: str | None) -> Any:
+    """The stream of keys and stamped values, keyed in place: records are exchanged only once.
+
+    ``uid`` is what the watermark in checkpoints belongs to, with that of the windows.
+    """
     gateway = get_gateway()
     selector, j_key_row = gateway.jvm.KeyByKeySelector(), row_info(j_key)
     exchanged = j_stream.keyBy(selector, j_key_row)
     stamped = exchanged.transform("sash: watermark", row_info(j_key, j_value), jvm().StampOperator())
     stamped.setMaxParallelism(max_parallelism)
+    if uid is not None:
+        stamped.uid(f"{uid}-watermark")
     utils = gateway.jvm.org.apache.flink.streaming.api.datastream.DataStreamUtils
     return utils.reinterpretAsKeyedStream(stamped, selector, j_key_row)
 

@@ -93,6 +93,10 @@ class Case:
         """Its results when tuples come one by one; ``close``: and then no more."""
         return list(self._evaluated(self.query, lambda rows: rows, self.watermark, close))
 
+    def unfinished(self) -> list[Row]:
+        """Those of its tuples alone: no watermark of all keys follows them."""
+        return list(self._evaluated(self.query, lambda rows: rows, None))
+
     def settled(self) -> list[Row]:
         """Its results when all tuples are there: nothing is late, and all windows are closed."""
         query = self.query.using(allowed_lateness=None, watermark_delay=None, early=None)

@@ -9,5 +9,9 @@ the JVM, the planning of micro-batches, workers. Anything may crash at any call 
 state and input go back to the last checkpoint or batch. In the end rows are compared with the definition.
 
 ``python -m integration_tests.simulator --seeds 1000`` runs seeds; ``--seed 7 --engine flink-packed`` runs one and
-prints its schedule. The same seed always runs the same schedule.
+prints its schedule. The same seed always runs the same schedule. ``--every-call 8`` crashes at every call of the state
+API in turn, and once more at the next one, over the first 8 rows of each case.
+
+A seed costs 15 to 40 ms of CPU. Nearly all of it is the product at work: some 30 calls of real operators, which read
+their state anew after each crash. So most seeds run on few rows.
 """

@@ -27,7 +27,6 @@ import sash_flink.function
 import sash_flink.packed
 import sash_flink.records
 from integration_tests.conformance.cases import Case
-from integration_tests.conformance.rows import sorted_rows
 from sash import Query
 from sash.spi import KeyOperator, milliseconds
 from sash_flink.clock import Clock
@@ -43,6 +42,8 @@ __all__ = ["FlinkJob"]
 
 MOST = 128
 """The number of key groups."""
+Savepoint = tuple[int, GroupedState, int]
+"""The position of the source, the state, and the watermark that records behind it are stamped with at least."""
 
 
 @contextmanager
@@ -91,13 +92,6 @@ class _Source:
         if time is not None and (self.newest is None or time > self.newest):
             self.newest = time
             yield from self.mark(int(time - self.delay - 1))
-
-    def catch_up(self) -> Iterator[tuple[None, int]]:
-        """The watermark of the rows before the position."""
-        times = [self._millis(row[self.clock.column]) for row in self.case.rows[: self.position] if self.clock.column]
-        if times:
-            self.newest = max(times)
-            yield None, int(self.newest - self.delay - 1)
 
     def _millis(self, value: Any) -> int:
         if self.clock.kind != "number":
@@ -148,21 +142,6 @@ class _Source:
             yield None, mark
 
 
-def _has_late_rows(case: Case) -> bool:
-    """Whether the watermark decides which rows count.
-
-    Flink keeps no watermarks in checkpoints: rows that are late before a restart may be in time after it. Where that
-    matters, the simulated source goes on with the watermark that it had.
-    """
-    if case.name not in _LATE:
-        query = case.query
-        _LATE[case.name] = sorted_rows(query, case.streamed(close=True)) != sorted_rows(query, case.settled())
-    return _LATE[case.name]
-
-
-_LATE: dict[str, bool] = {}
-
-
 class FlinkJob:
     """A case on simulated Flink; :meth:`run` gives the rows that were committed."""
 
@@ -182,8 +161,7 @@ class FlinkJob:
         cloudpickle.register_pickle_by_value(sys.modules[Case.__module__])
         self._function = cloudpickle.dumps(function)
         self.parallelism = world.chance.randrange(1, 4)
-        self._saved: tuple[int, GroupedState] = (0, {})
-        self.late = _has_late_rows(case)
+        self._saved: Savepoint = (0, {}, NEVER)
         self.committed: list[Any] = []
         self.counts = {"checkpoints": 0, "crashes": 0, "rescaled": 0}
 
@@ -195,7 +173,7 @@ class FlinkJob:
                 self.counts["crashes"] += 1
         return self.rows()
 
-    def run_to(self, rows: int) -> tuple[int, GroupedState]:
+    def run_to(self, rows: int) -> Savepoint:
         """Run over the first rows, and stop with a savepoint."""
         whole, self.case = self.case, type(self.case)(**(vars(self.case) | {"rows": self.case.rows[:rows]}))
         with warnings.catch_warnings(), unprepared(), self.world.telling():
@@ -205,16 +183,15 @@ class FlinkJob:
         self.case = whole
         return self._saved
 
-    def restore(self, savepoint: tuple[int, GroupedState]) -> None:
+    def restore(self, savepoint: Savepoint) -> None:
         """Start from a savepoint instead of from nothing."""
         self._saved = savepoint
 
     def _attempt(self, close: bool = True) -> bool:
         """Run from the last checkpoint on; whether the end was reached."""
         world = self.world
-        position, state = self._saved
         try:
-            self._start(position, state)
+            self._start(*self._saved)
             while True:
                 more = self.source.position < len(self.case.rows)
                 busy = [index for index, channel in enumerate(self.channels) if channel]
@@ -236,11 +213,11 @@ class FlinkJob:
             return False
         return True
 
-    def _start(self, position: int, state: GroupedState) -> None:
+    def _start(self, position: int, state: GroupedState, stamp: int) -> None:
         self.world.note(f"start at row {position} with {len(state)} keys in {self.parallelism} tasks")
         self.source = _Source(self.case, self.world, self.read, self.clock, position, self.packed)
         self.channels: list[deque[Any]] = [deque() for _ in range(self.parallelism)]
-        self.stamps = [NEVER] * self.parallelism
+        self.stamps = [stamp] * self.parallelism
         self._barrier: dict[str, Any] | None = None
         parts: list[GroupedState] = [{} for _ in range(self.parallelism)]
         for key, saved in state.items():
@@ -249,8 +226,6 @@ class FlinkJob:
             Task(self.world, pickle.loads(self._function), part, self.parallelism, index)
             for index, part in enumerate(parts)
         ]
-        if position and self.late:
-            self._send(self.source.catch_up())
 
     def _owner(self, encoded: bytes) -> int:
         return (crc32(encoded) % MOST) * self.parallelism // MOST
@@ -302,36 +277,36 @@ class FlinkJob:
         elif isinstance(value, str):
             self.world.note(f"task {index}: {value}")
             task.finish_bundle()
-            self._pass_barrier(task)
+            self._pass_barrier(index)
         else:
             self.world.note(f"task {index}: watermark {value}")
-            self.stamps[index] = value
+            self.stamps[index] = max(self.stamps[index], value)
             task.mark(value)
 
     # checkpoints
 
     def _begin_checkpoint(self) -> None:
         self._send(self.source.release())
-        self._barrier = {"position": self.source.position, "state": {}, "results": [], "left": self.parallelism}
+        self._barrier = {"position": self.source.position, "state": {}, "results": [], "stamps": []}
         self.world.note(f"source: barrier at row {self.source.position}")
         for channel in self.channels:
             channel.append((None, "barrier"))
 
-    def _pass_barrier(self, task: Task) -> None:
-        barrier = self._barrier
+    def _pass_barrier(self, index: int) -> None:
+        barrier, task = self._barrier, self.tasks[index]
         assert barrier is not None
         barrier["state"] |= task.state()
         barrier["results"] += task.results
         task.results = []
-        barrier["left"] -= 1
-        if barrier["left"] == 0:
+        barrier["stamps"].append(self.stamps[index])
+        if len(barrier["stamps"]) == self.parallelism:
             self._barrier = None
             if self.world.often(0.1):
                 self.world.note("the checkpoint is lost")  # as if it had expired: results go with the next one
                 self.tasks[0].results = barrier["results"] + self.tasks[0].results
                 return
             self.world.note("the checkpoint is complete")
-            self._saved = barrier["position"], barrier["state"]
+            self._saved = barrier["position"], barrier["state"], min(barrier["stamps"])
             self.committed += barrier["results"]
             self.counts["checkpoints"] += 1
 

@@ -62,14 +62,12 @@ def spark(case: Case, parts: bool, workers: tuple[int, ...]) -> Rows:
     return rows
 
 
-def local_and_spark(case: Case, places: str) -> Rows:
-    """Move the snapshot of all keys between an operator here and a bucket of Spark's."""
+def local_and_spark(case: Case, places: str, snapshot: bytes | None = None, position: int = 0) -> Rows:
+    """Move the snapshot of all keys, which has taken rows up to ``position``, between here and a bucket of Spark's."""
     rows: Rows = []
-    snapshot: bytes | None = None
-    position = 0
     query = SparkStream(case, World(1, frozenset(), steady=True), False, buckets=1)
     for place, upto in zip(places, _ends(case, len(places)), strict=True):
-        end = len(case.rows) if upto is None else upto
+        end = len(case.rows) if upto is None else max(upto, position)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if place == "l":

@@ -273,7 +273,7 @@ class SparkStream:
             for packed in Pack(self.wire, chance.choice([1, 3, 1000]))([batch]):
                 table = pa.Table.from_batches([packed])
                 table = table.set_column(1, "task", pa.array([number] * len(table), pa.int32()))
-                for bucket, frame in table.to_pandas().groupby("bucket"):
+                for bucket, frame in table.to_pandas(use_threads=False).groupby("bucket"):
                     frames.setdefault(bucket, []).append(frame)
         for of_bucket in frames.values():
             chance.shuffle(of_bucket)

@@ -141,15 +141,24 @@ class Frame:
 
     def _make_column(self, name: str, values: Any, like: Any, declared: Declared | None) -> Any:
         if declared is None:
-            return self._library.make_column(values, like)
+            return self._make_undeclared(name, values, like)
         try:
             return self._library.make_column(values, like, declared.kind)
         except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
             if not declared.certain:  # two samples did not show all types that results can have
-                return self._library.make_column(values, like)
+                return self._make_undeclared(name, values, like)
             raise TypeError(
                 f"aggregate {name!r} has a result that is no {declared.kind}, the type of its column: {error}; cast "
                 "what it reads to a wider type, such as a decimal or a float"
+            ) from error
+
+    def _make_undeclared(self, name: str, values: Any, like: Any) -> Any:
+        try:
+            return self._library.make_column(values, like)
+        except (TypeError, ValueError, OverflowError, NotImplementedError) as error:
+            raise TypeError(
+                f"column {name!r}: no type was found for its results: {error}; pass rows instead of a table, or "
+                "convert the column that the aggregate reads"
             ) from error
 
     def types(self, names: Iterable[str]) -> tuple[Any, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import count
 from typing import Any
 
 import numpy as np
 
 from sash.frames.frame import Frame
-from sash.values.arrays import Array, array_of, concatenate, data_of, mask_of, to_list, with_nulls
+from sash.values.arrays import Array, array_of, concatenate, data_of, mask_of, objects, to_list, with_nulls
 from sash.values.shares import extent, in_shares, shares_of
 
 __all__ = ["KeyTable", "factorize"]
@@ -61,6 +62,8 @@ class KeyTable:
         known = numbers.get(index)
         if known is not None:
             return known
+        if self._keep_zones({name: array_of([value]) for name, value in zip(self._names, key, strict=True)}):
+            return self.number(key)
         numbers[index] = number = len(self)
         self._rows.append(key)
         return number
@@ -71,7 +74,9 @@ class KeyTable:
             self.number(())
         if not len(codes) or not self._names:
             return codes
-        keys = _keys([distinct[name] for name in self._names])
+        self._keep_zones(distinct)
+        distinct = {name: self._in_zone(name, distinct[name]) for name in self._names}
+        keys = _keys(list(distinct.values()))
         numbers = self._index()
         known = np.array([numbers.get(key, -1) for key in keys], np.int64)
         new = np.flatnonzero(known < 0)
@@ -81,6 +86,27 @@ class KeyTable:
             self._in_columns, self._rows, self._as_rows = len(self) + len(new), [], None
             numbers.update((keys[place], int(known[place])) for place in new.tolist())
         return known[codes]
+
+    def _keep_zones(self, more: Mapping[str, Array]) -> bool:
+        """Keep times as datetimes in UTC where ``more`` has some with a zone; whether that changed a column.
+
+        Tables have such times as numbers, rows as datetimes: the same moment is one key. O(distinct) of object columns.
+        """
+        found = {
+            name: objects(to_list(column, "UTC"))
+            for name, column in self._columns.items()
+            if column.dtype.kind == "M" and _has_zones(more[name])
+        }
+        if found:
+            self._columns = {**self._columns, **found}
+            self.numbers = self._as_rows = None
+        return bool(found)
+
+    def _in_zone(self, name: str, column: Array) -> Array:
+        """A column of further keys; its times as datetimes in UTC if there are such keys already."""
+        if column.dtype.kind != "M" or not len(self) or not _has_zones(self._whole()[name]):
+            return column
+        return objects(to_list(column, "UTC"))
 
     def _whole(self) -> dict[str, Array]:
         """The columns of all keys, also of those in rows."""
@@ -130,10 +156,11 @@ class KeyTable:
 
     def undo(self, mark: Any) -> None:
         """Forget the keys since ``mark``. Can be called again."""
+        columns = self._columns
         self._columns, self._in_columns, self._rows, rows = mark
         del self._rows[rows:]
         self._as_rows = None
-        if self.numbers is not None and len(self.numbers) != len(self):
+        if self.numbers is not None and (len(self.numbers) != len(self) or columns is not self._columns):
             self.numbers = None
 
     def parts(self) -> tuple[Any, ...]:
@@ -145,6 +172,12 @@ class KeyTable:
         """The table that :meth:`parts` describes."""
         size, columns = written
         return KeyTable(names)._of({name: with_nulls(*column) for name, column in columns.items()}, size)
+
+
+def _has_zones(column: Array) -> bool:
+    if column.dtype.kind != "O":
+        return False
+    return any(isinstance(value, datetime) and value.tzinfo is not None for value in column)
 
 
 def _stack(columns: dict[str, Array], more: dict[str, Array]) -> dict[str, Array]:

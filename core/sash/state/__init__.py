@@ -133,7 +133,10 @@ def _open(query: Query, blob: bytes, kinds: tuple[int, int]) -> tuple[int, int, 
     envelope.require(kinds if envelope.version == 1 else kinds[:1])
     version, kind, sections = envelope
     try:
-        reason = compatible(v1.fingerprint_of(kind, sections) if version == 1 else sections[0], fingerprint(query))
+        saved = v1.fingerprint_of(kind, sections) if version == 1 else sections[0]
+        reason = compatible(saved, fingerprint(query))
+        if reason is not None and compatible(saved, fingerprint(query, fields=False)) is None:
+            reason = None
     except ValueError as error:
         raise StateError(f"the saved state is damaged: {error}") from error
     if reason is not None:

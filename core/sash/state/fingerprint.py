@@ -7,7 +7,7 @@ that a query still fits its state after a function was fixed; whether it means t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, is_dataclass
 from enum import Enum
 from fractions import Fraction
 from functools import partial
@@ -66,8 +66,11 @@ class Fingerprint:
             raise ValueError("these bytes are not the fingerprint of a query")
 
 
-def fingerprint(query: Query) -> bytes:
+def fingerprint(query: Query, fields: bool = True) -> bytes:
     """The fingerprint of a query. O(aggregates and windows).
+
+    Without ``fields`` it is the one that workers of PyFlink wrote whose cloudpickle had lost the fields of users' own
+    dataclasses.
 
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts")
@@ -76,8 +79,8 @@ def fingerprint(query: Query) -> bytes:
     """
     orders = {name: lane.order or "" for lane in query.lanes for name in lane.names}
     return Fingerprint(
-        {name: _hash(aggregation) for name, aggregation in query.computed.items()},
-        {name: (orders[name], _hash(_with_early(window, query))) for name, window in query.named.items()},
+        {name: _hash(aggregation, fields) for name, aggregation in query.computed.items()},
+        {name: (orders[name], _hash(_with_early(window, query), fields)) for name, window in query.named.items()},
         {lane.order or "": lane.lateness for lane in query.lanes},
         query.values,
         {lane.order or "": lane.time_unit for lane in query.lanes if lane.time_unit is not None},
@@ -124,30 +127,45 @@ def compatible(old: bytes, new: bytes) -> str | None:
     return None
 
 
-def _hash(value: Any) -> bytes:
-    return blake2b(repr(_describe(value)).encode("utf-8", "surrogatepass"), digest_size=8).digest()
+def _hash(value: Any, fields: bool) -> bytes:
+    description = repr(_describe(value, fields))
+    return blake2b(description.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
-def _describe(value: Any) -> Any:
+def _describe(value: Any, fields: bool = True) -> Any:
     """A description that is the same in every process: types and functions by name, all else by its parts."""
     if isinstance(value, Aggregation):
-        return (_name(type(value)), value.columns, _describe(value._arguments()))
+        return (_name(type(value)), value.columns, _describe(value._arguments(), fields))
     if isinstance(value, Enum):
         return value.name
     if isinstance(value, partial):
-        return ("partial", _describe(value.func), _describe(value.args), _describe(value.keywords))
+        return ("partial", *(_describe(part, fields) for part in (value.func, value.args, value.keywords)))
     if callable(value) and hasattr(value, "__qualname__"):
         return _name(value)
     if isinstance(value, Mapping):
-        return tuple((str(name), _describe(part)) for name, part in value.items())
+        return tuple((str(name), _describe(part, fields)) for name, part in value.items())
     if isinstance(value, list | tuple):
-        return tuple(map(_describe, value))
+        return tuple(_describe(part, fields) for part in value)
     if is_dataclass(value):
-        compared = {part.name: getattr(value, part.name) for part in fields(value) if part.compare}
-        return (_name(type(value)), _describe(compared))
+        names = _compared(value) if fields or _is_ours(type(value)) else []
+        return (_name(type(value)), _describe({name: getattr(value, name) for name in names}, fields))
     if type(value).__repr__ is object.__repr__:  # type: ignore[comparison-overlap]
-        return (_name(type(value)), _describe(dict(sorted(getattr(value, "__dict__", {}).items()))))
+        return (_name(type(value)), _describe(dict(sorted(getattr(value, "__dict__", {}).items())), fields))
     return repr(value)
+
+
+def _compared(value: Any) -> list[str]:
+    """The names of a dataclass's fields that count when it is compared.
+
+    ``dataclasses.fields`` knows fields by a mark that must be one object. Classes that cloudpickle 2 brings along by
+    value have a copy of it, and no fields; its name is still the same.
+    """
+    found = value.__dataclass_fields__.values()
+    return [part.name for part in found if part.compare and part._field_type.name == "_FIELD"]
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("sash.")
 
 
 def _name(thing: Any) -> str:
