@@ -40,7 +40,7 @@ test-all: test-tools ## run all tests with all random examples and all variants
 .PHONY: test-quick chaos
 test-quick: venv ## run the tests of the core only: without those that start containers, engines or a browser
 	@scripts/redis
-	@$(python) -m pytest --numprocesses=auto --dist=loadgroup -m "not cluster and not engine" --ignore=core/tests/test_report.py $(ARGS)
+	@$(python) -m pytest --numprocesses=auto --dist=loadgroup -m "not cluster and not engine" --ignore=experiments/tests/test_report.py $(ARGS)
 
 test-cluster: venv ## run the tests on clusters of containers; needs a Docker engine, or integration_tests/docker-engine make test-cluster
 	@scripts/java
