@@ -69,6 +69,7 @@ def can_write_out(function: Any) -> bool:
     return _definition(function) is not None
 
 
+@lru_cache(maxsize=256)
 def width_of(function: Any) -> int | None:
     """How many items all tuples have that a function returns, if it can be written out; None: that is not known.
 
