@@ -18,8 +18,8 @@ demo: venv ## see Sash at work: here, on an embedded Spark and on an embedded Fl
 	@$(python) -m sash_experiments.demo --engines spark flink $(ARGS)
 
 # One group of tests goes to one process, so that each engine's JVM is started once. One process more than there are
-# cores, because those that wait for an engine leave theirs idle.
-pytest_parallel := -m pytest --numprocesses=$$($(python) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist=loadgroup
+# cores, because those that wait for an engine leave theirs idle. conftest.py sorts the groups, the longest first.
+pytest_parallel := -m pytest --numprocesses=$$($(python) -c 'import os; print((os.cpu_count() or 1) + 1)') --dist=loadgroup --no-loadscope-reorder
 
 .PHONY: test-tools
 test-tools: venv
@@ -30,7 +30,8 @@ test-tools: venv
 
 test: test-tools ## run all tests, those on real local engines included
 	@echo 'The tests of the core, of embedded Spark and Flink, and of the documentation, with a sample of the random examples.'
-	@echo 'That takes about 20 minutes on 2 cores. make test-quick: the core only. make test-all: all examples.'
+	@echo 'That takes 10 to 20 minutes on 2 cores, and longest the first time, when kernels are compiled.'
+	@echo 'make test-quick: the core only. make test-all: all examples. A percentage below shows how far it is.'
 	@$(python) $(pytest_parallel) $(ARGS)
 
 test-all: test-tools ## run all tests with all random examples and all variants
@@ -40,7 +41,7 @@ test-all: test-tools ## run all tests with all random examples and all variants
 .PHONY: test-quick chaos
 test-quick: venv ## run the tests of the core only: without those that start containers, engines or a browser
 	@scripts/redis
-	@$(python) -m pytest --numprocesses=auto --dist=loadgroup -m "not cluster and not engine" --ignore=core/tests/test_report.py $(ARGS)
+	@$(python) -m pytest --numprocesses=auto --dist=loadgroup --no-loadscope-reorder -m "not cluster and not engine" --ignore=experiments/tests/test_report.py $(ARGS)
 
 test-cluster: venv ## run the tests on clusters of containers; needs a Docker engine, or integration_tests/docker-engine make test-cluster
 	@scripts/java

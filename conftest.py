@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ENGINES = ("spark", "flink")
+LONG = (
+    *("flink", "spark", "matrix", "kafka", "test_rolling.py", "test_slicing_kernels.py", "browser"),
+    *("test_experiments.py", "test_compiled_contenders.py", "test_bench_mta.py", "test_bench_local.py"),
+)
+"""The groups of tests that take longest, which begin first."""
 
 THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
 """Whether all examples and all tests run, as in ``make test-all``."""
@@ -47,6 +52,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.path.name))
     if not THOROUGH:
         _keep_quick(config, items)
+    _begin_with_the_longest(items)
+
+
+def _begin_with_the_longest(items: list[pytest.Item]) -> None:
+    """Sort groups, so that short ones are left for whichever process is free at the end.
+
+    Those of the engines take minutes, and a file that starts a JVM of its own takes longer than its few tests tell.
+    """
+    groups: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        marker = item.get_closest_marker("xdist_group")
+        groups.setdefault("" if marker is None else marker.args[0], []).append(item)
+
+    def rank(group: str) -> tuple[int, bool, int]:
+        place = LONG.index(group) if group in LONG else len(LONG)
+        engine = any(item.get_closest_marker("engine") for item in groups[group])
+        return place, not engine, -len(groups[group])
+
+    items[:] = [item for group in sorted(groups, key=rank) for item in groups[group]]
 
 
 def _keep_quick(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -91,6 +115,16 @@ class _Failures:
             terminal.ensure_newline()
             terminal.write_line(f"{report.when} of {report.nodeid} failed after {report.duration:.0f} s")
             terminal.write_line(report.longreprtext[-6000:])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
+    """Run what is marked ``like_another`` as Python, whose text is the same, unless all tests run."""
+    if THOROUGH or item.get_closest_marker("like_another") is None:
+        return (yield)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sash.kernels.tiers.COMPILE_ROWS", 10**9)
+        return (yield)
 
 
 @pytest.fixture(scope="module")

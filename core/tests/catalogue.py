@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 import sash
@@ -55,6 +57,25 @@ def close(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) or (a != a and b != b)
     return same(a, b)
+
+
+LIKE_ANOTHER = {
+    "Min", "MaxCount", "ArgMin", "Last", "PopulationStdDev", "SampleVariance", "PopulationVariance", "Kurtosis",
+    "Correlation", "Slope", "All",
+}  # fmt: skip
+"""Mirrors of another aggregation, and those that only lower its partials in another way: compiled, they are alike."""
+
+
+def marks_of(aggregation: sash.Aggregation) -> list[pytest.MarkDecorator]:
+    """The marks of a test that compiles an aggregation."""
+    return [pytest.mark.like_another] if aggregation.name in LIKE_ANOTHER else []
+
+
+INTEGERS: list[Any] = [
+    *(np.int8, np.int64, np.uint8, np.uint64),
+    *(pytest.param(dtype, marks=pytest.mark.like_another) for dtype in (np.int16, np.int32, np.uint16, np.uint32)),
+]
+"""The types of whole numbers, for tests that compile: of those that are widened, the narrowest are compiled."""
 
 
 @dataclass(frozen=True)

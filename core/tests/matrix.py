@@ -81,6 +81,11 @@ TYPES = {
         *(ColumnType(f"duration[{unit}]", pa.duration(unit), "duration", durations_of(unit)) for unit in UNITS),
     ]
 }
+LIKE_ANOTHER = {
+    "int16", "int32", "uint16", "uint32", "timestamp[ms]", "timestamp[s, zone]", "timestamp[ms, zone]", "duration[s]",
+    "duration[ms]",
+}  # fmt: skip
+"""Types between two others of their family: make test-all only tries them with all windows and streams."""
 FAMILIES = frozenset(column.family for column in TYPES.values())
 NUMBERS = frozenset({"bool", "int", "uint", "float", "decimal"})
 HASHED = FAMILIES - {"decimal", "time"}
@@ -253,6 +258,7 @@ RUNS = {
     ],
     "table": [("count", "mixed"), ("several", "mixed"), ("several", "whole"), ("count", "nulls"), ("time", "empty")],
     "table, late": [("several", "mixed"), ("time", "empty")],
+    "brief": [("several", "mixed")],
 }
 """The windows and streams that a cell is tried with. In a table nothing is late, so there lateness changes little."""
 

@@ -98,8 +98,10 @@ def as_typed(value: Any, kind: Any) -> Any:
 # cells
 
 
-def wrong_cells(way: Way, column: ColumnType, late: bool, known: Collection[str] = ()) -> Wrong:
+def wrong_cells(way: Way, column: ColumnType, late: bool, known: Collection[str] = (), brief: bool = False) -> Wrong:
     """What is wrong with the supported cells of one way, over all windows and streams; the first thing of each.
+
+    ``brief``: over all windows at once and one stream only.
 
     Those that are ``known`` to be wrong are run apart, so that they do not fail others, and only until they do.
     """
@@ -108,7 +110,7 @@ def wrong_cells(way: Way, column: ColumnType, late: bool, known: Collection[str]
     groups += [{name: entries[name]} for name in known if name in entries]
     wrong: Wrong = {}
     for group in groups:
-        for shape, kind in RUNS[_runs(way, late)]:
+        for shape, kind in RUNS["brief" if brief else _runs(way, late)]:
             if group and not group.keys() <= wrong.keys():
                 for name, problem in _wrong_in_run(way, column, group, shape, kind, late).items():
                     wrong.setdefault(name, f"[{shape} windows, {kind} stream] {problem}")

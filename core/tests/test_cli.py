@@ -7,13 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped]
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -25,7 +25,7 @@ from sash.cli import main
 from sash.cli.engines import Tally
 from sash.cli.files import Source
 from sash.cli.running import line, summary
-from sash_experiments import generators
+from sash.cli.writers import writing
 
 QUERY = """
 key = "key"
@@ -70,6 +70,28 @@ def ran(capsys: pytest.CaptureFixture[str]) -> Ran:
     return run
 
 
+def readings(rows: int = ROWS, plugs: int = 14) -> Any:
+    """Readings of smart plugs, 14 a second. Some plugs skip seconds, so that their visits end."""
+    random, numbers = np.random.default_rng(7), np.arange(rows)
+    ts = np.datetime64("2013-09-01", "us") + numbers // 14 * np.timedelta64(1, "s")
+    return pa.table({"key": random.integers(0, plugs, rows), "ts": ts, "load": random.random(rows), "seq": numbers})
+
+
+def write(table: Any, path: Path) -> Path:
+    with writing(path) as out:
+        out.write(table)
+    return path
+
+
+def write_parts(table: Any, folder: Path, kind: str = "parquet") -> Path:
+    """The rows in three files of a folder, one after the other."""
+    folder.mkdir()
+    size = len(table) // 3
+    for number in range(3):
+        write(table.slice(number * size, size), folder / f"part-{number}.{kind}")
+    return folder
+
+
 def table_of(path: Path) -> Any:
     return Source.of(path).table()
 
@@ -81,10 +103,10 @@ def rows_of(table: Any) -> list[str]:
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_a_run_over_any_format_gives_what_sash_run_gives(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
     data, out = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}"
-    assert ran("generate", "debs14", "--rows", ROWS, "--output", data)[0] == 0
+    write(readings(), data)
     code, _, said = ran("run", "--query", query, "--input", data, "--output", out)
     assert code == 0, said
-    expected = sash.run(sash.load_query(query), pa.table(generators.debs14(ROWS)))
+    expected = sash.run(sash.load_query(query), readings())
     found = table_of(out)
     assert rows_of(found.cast(expected.schema)) == rows_of(expected)
     assert len(expected) > 100
@@ -93,8 +115,7 @@ def test_a_run_over_any_format_gives_what_sash_run_gives(tmp_path: Path, query: 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
-    folder = tmp_path / "in"
-    assert ran("generate", "debs14", "--rows", ROWS, "--output", folder, "--files", 3, "--output-format", kind)[0] == 0
+    folder = write_parts(readings(), tmp_path / "in", kind)
     names = sorted(folder.glob("part-*"))
     for number, name in enumerate(names):  # names in one order, times in the other
         os.rename(name, name.with_name(f"{len(names) - number}.{kind}"))
@@ -105,27 +126,15 @@ def test_a_folder_is_a_stream_in_the_order_of_writing(tmp_path: Path, query: Pat
     )
     assert code == 0, said
     operator = sash.runtime.operator.KeyedOperator(sash.load_query(query), own_watermark="key")
-    whole = pa.table(generators.debs14(ROWS))
+    whole = readings()
     expected = [operator.process_batch(whole), operator.close(like=whole)]
-    assert rows_of(table_of(out)) == rows_of(
-        table_of(_written(pa.concat_tables(expected), tmp_path / "expected.jsonl"))
-    )
+    assert rows_of(table_of(out)) == rows_of(table_of(write(pa.concat_tables(expected), tmp_path / "expected.jsonl")))
     summary = json.loads(told.read_text())
     assert summary["rows_in"] == ROWS and summary["late"] == 0 and summary["state_bytes"] > 0
 
 
-def _written(table: Any, path: Path) -> Path:
-    from sash.cli.writers import writing
-
-    with writing(path) as out:
-        out.write(table)
-    return path
-
-
 def test_rows_that_come_too_late_are_counted(tmp_path: Path, query: Path, ran: Ran) -> None:
-    stream = generators.debs14(ROWS, keys=1)
-    order = [*range(1, ROWS), 0]
-    late = pa.table({name: column[order] for name, column in stream.items()})
+    late = readings(plugs=1).take([*range(1, ROWS), 0])
     pq.write_table(late, tmp_path / "in.parquet")
     code, _, said = ran(
         "run", "--query", query, "--input", tmp_path / "in.parquet", "--streaming", "--output", tmp_path / "o.csv"
@@ -134,7 +143,7 @@ def test_rows_that_come_too_late_are_counted(tmp_path: Path, query: Path, ran: R
 
 
 def test_the_console_shows_a_table_or_lines(tmp_path: Path, query: Path, ran: Ran) -> None:
-    ran("generate", "debs14", "--rows", ROWS, "--output", tmp_path / "in.parquet")
+    pq.write_table(readings(), tmp_path / "in.parquet")
     code, shown, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--quiet")
     head, *rows = shown.splitlines()
     assert code == 0 and said == ""
@@ -151,7 +160,7 @@ def _run(ran: Ran, query: Path, folder: Path) -> Path:
 
 
 def test_a_folder_as_output_gets_part_files_and_must_be_new(tmp_path: Path, query: Path, ran: Ran) -> None:
-    ran("generate", "debs14", "--rows", ROWS, "--output", tmp_path / "in.parquet")
+    pq.write_table(readings(), tmp_path / "in.parquet")
     arguments = ("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "parts")
     assert ran(*arguments)[0] == 0
     assert rows_of(table_of(tmp_path / "parts")) == rows_of(table_of(_run(ran, query, tmp_path)))
@@ -161,7 +170,7 @@ def test_a_folder_as_output_gets_part_files_and_must_be_new(tmp_path: Path, quer
 
 
 def test_no_results_are_a_file_with_columns_and_no_rows(tmp_path: Path, query: Path, ran: Ran) -> None:
-    ran("generate", "debs14", "--rows", 0, "--output", tmp_path / "in.parquet")
+    pq.write_table(readings(0), tmp_path / "in.parquet")
     table = pq.read_table(_run(ran, query, tmp_path))
     assert len(table) == 0 and table.column_names[0] == "key" and "peak" in table.column_names
 
@@ -262,7 +271,7 @@ def test_nested_results_do_not_go_into_csv(tmp_path: Path, ran: Ran) -> None:
     query.write_text(
         'window = { type = "sliding", range = 3 }\naggregates.all = { function = "Collect", columns = "load" }'
     )
-    ran("generate", "debs14", "--rows", 9, "--output", tmp_path / "in.parquet")
+    pq.write_table(readings(9), tmp_path / "in.parquet")
     code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "out.csv")
     assert code == 1 and "column 'all' holds several values a row, which CSV cannot" in said
     assert ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", tmp_path / "out.jsonl")[0] == 0
@@ -276,7 +285,7 @@ def test_ends_at_times_and_at_positions_are_structures(tmp_path: Path, ran: Ran,
         'time = "ts"\naggregates.n = { function = "Count" }\n'
         'windows.minute = { type = "tumbling", range = "10s" }\nwindows.two = { type = "sliding", range = 200 }\n'
     )
-    ran("generate", "debs14", "--rows", 300, "--output", tmp_path / "in.parquet")
+    pq.write_table(readings(300), tmp_path / "in.parquet")
     code, _, said = ran("run", "--query", query, "--input", tmp_path / "in.parquet", "--output", out, *streaming)
     assert code == 0, said
     rows = pq.read_table(out).to_pylist()
@@ -321,7 +330,7 @@ def test_explain_tells_the_plan(query: Path, ran: Ran) -> None:
 
 
 def test_help_is_everywhere(ran: Ran) -> None:
-    for command in ([], ["run"], ["explain"], ["generate"], ["experiment"]):
+    for command in ([], ["run"], ["explain"]):
         code, shown, _ = ran(*command, "--help")
         assert code == 0 and "usage: sash" in shown
     assert ran()[0] == 2
@@ -330,12 +339,14 @@ def test_help_is_everywhere(ran: Ran) -> None:
 
 
 def test_the_script_is_installed_and_ends_quietly_when_nobody_reads_on(tmp_path: Path) -> None:
-    script = Path(sys.executable).with_name("sash")
+    (tmp_path / "q.toml").write_text('window = { type = "tumbling", range = 1 }\naggregates.n = { function = "Count" }')
+    pq.write_table(readings(20_000), tmp_path / "in.parquet")
+    command = [str(Path(sys.executable).with_name("sash")), "run", "q.toml", "--input", "in.parquet"]
     made = subprocess.Popen(
-        [script, "generate", "uniform", "--rows", "200000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*command, "--output-format=csv", "--quiet"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert made.stdout is not None and made.stderr is not None
-    assert made.stdout.readline().split() == [b"key", b"ts", b"seq", b"value"]
+    assert made.stdout.readline().split(b",")[-1] == b'"n"\n'
     made.stdout.close()
     assert made.stderr.read() == b"" and made.wait() == 0
     made.stderr.close()
@@ -355,11 +366,6 @@ def test_code_that_a_query_names_is_found_in_this_folder(tmp_path: Path) -> None
     assert [line.split()[-1] for line in done.stdout.splitlines()] == ["spread", "2.5", "0.5"]
 
 
-def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path, ran: Ran) -> None:
-    code, _, said = ran("experiment", "report", "--output", tmp_path / "no" / "page.html", "--results", tmp_path)
-    assert code == 1 and said == f"sash: {tmp_path / 'no' / 'page.html'}: no such file or directory\n"
-
-
 def test_a_stream_whose_engine_does_not_tell_its_state_says_so() -> None:
     assert "state         not reported by the engine\n" in summary(Tally(late=0), 1.0, "flink", streaming=True)
 
@@ -373,7 +379,7 @@ def test_progress_tells_how_far_it_is() -> None:
 @pytest.mark.parametrize("compression", ["gz", "zst"])
 def test_compressed_files_and_patterns(tmp_path: Path, query: Path, ran: Ran, kind: str, compression: str) -> None:
     plain, packed = tmp_path / f"in-1.{kind}", tmp_path / f"in-1.{kind}.{compression}"
-    assert ran("generate", "debs14", "--rows", ROWS, "--output", plain)[0] == 0
+    write(readings(), plain)
     assert ran("run", query, "--input", plain, "--output", tmp_path / "expected.parquet")[0] == 0
     with pa.output_stream(str(packed), compression="detect") as file:
         file.write(plain.read_bytes())
@@ -395,7 +401,7 @@ def test_a_pattern_that_no_file_has(tmp_path: Path, query: Path, ran: Ran) -> No
 @pytest.mark.parametrize("kind", ["parquet", "csv", "jsonl"])
 def test_standard_input_and_output(tmp_path: Path, query: Path, ran: Ran, kind: str) -> None:
     data, out, packed = tmp_path / f"in.{kind}", tmp_path / f"out.{kind}", tmp_path / f"piped.{kind}"
-    assert ran("generate", "debs14", "--rows", ROWS, "--output", data)[0] == 0
+    write(readings(), data)
     assert ran("run", query, "--input", data, "--output", out)[0] == 0
     command = [sys.executable, "-m", "sash", "run", str(query), "--input", "-", "--output", "-", "--quiet"]
     command += ["--format", kind, "--output-format", kind]
@@ -466,13 +472,11 @@ def memory() -> Iterator[str]:
 def test_urls_of_fsspec_are_read_and_written(
     tmp_path: Path, query: Path, ran: Ran, memory: str, streaming: list[str]
 ) -> None:
-    folder = tmp_path / "plugs"
-    assert ran("generate", "debs14", "--rows", 3000, "--output", folder, "--files", 3)[0] == 0
+    folder = write_parts(readings(3000), tmp_path / "plugs")
     fs = fsspec.filesystem("memory")
     fs.makedirs("/bucket/plugs")
     for file in sorted(folder.iterdir()):
         fs.put_file(str(file), f"/bucket/plugs/{file.name}")
-        time.sleep(0.002)
     expected = tmp_path / "expected.jsonl"
     assert ran("run", query, "--input", folder, "--output", expected, *streaming)[0] == 0
     for place in (f"{memory}/plugs", f"{memory}/plugs/*.parquet"):

@@ -19,7 +19,7 @@ from sash.kernels import compiled_aggregate, disk_cache, partition, row_passes, 
 from sash.kernels.compile import infer_kinds
 from sash.kernels.inputs import as_columns
 from sash.kernels.kinds import NotCompilable, builtin_kinds
-from sash.kernels.ranges.aggregate import ranges_aggregate
+from sash.kernels.ranges.aggregate import kernels_or_reason, ranges_aggregate
 from sash.kernels.rolling import aggregate as rolling_aggregate
 from sash.kernels.rolling import groups
 
@@ -54,7 +54,7 @@ def forgotten() -> Any:
 def _forget() -> None:
     tiers._kernels.clear()
     compiled_aggregate._inferred.clear()
-    ranges_aggregate.cache_clear()
+    kernels_or_reason.cache_clear()
     rolling_aggregate._aggregate.cache_clear()
 
 
@@ -295,7 +295,7 @@ def test_queries_with_fresh_functions_share_their_kernels(monkeypatch: pytest.Mo
             assert np.array_equal(sash.run(_fresh_query(), data)["own"], expected)
     assert not recorder.buffer
     assert (len(tiers._kernels), len(compiled_aggregate._inferred)) == sizes
-    assert ranges_aggregate.cache_info().currsize <= 256
+    assert kernels_or_reason.cache_info().currsize <= 256
 
 
 LEAK = """

@@ -91,7 +91,10 @@ def test_lockstep_with_recalc(algorithm: type[FifoAggregator], case: Case) -> No
     run_state_machine_as_test(
         machine(algorithm, case),
         settings=settings(
-            max_examples=12, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=settings().max_examples // 8,
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
 

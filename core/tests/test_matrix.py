@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from matrix import AGGREGATES, TYPES, ColumnType
+from matrix import AGGREGATES, LIKE_ANOTHER, TYPES, ColumnType
 from matrix_cells import wrong_cells, wrong_refusals
 from matrix_known import KNOWN, check, known_cells
 from matrix_ways import LOCAL
@@ -19,11 +19,17 @@ pytestmark = [
 ]
 
 
+COLUMNS = [
+    pytest.param(column, False, id=name, marks=[pytest.mark.thorough] if name in LIKE_ANOTHER else [])
+    for name, column in TYPES.items()
+] + [pytest.param(TYPES[name], True, id=f"{name}, brief") for name in sorted(LIKE_ANOTHER)]
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["", "late"])
-@pytest.mark.parametrize("column", TYPES.values(), ids=str)
+@pytest.mark.parametrize(("column", "brief"), COLUMNS)
 @pytest.mark.parametrize("way", LOCAL)
-def test_results_are_those_of_the_definition(way: str, column: ColumnType, late: bool) -> None:
-    wrong = wrong_cells(LOCAL[way], column, late, known_cells(way, column.name, late))
+def test_results_are_those_of_the_definition(way: str, column: ColumnType, brief: bool, late: bool) -> None:
+    wrong = wrong_cells(LOCAL[way], column, late, known_cells(way, column.name, late), brief)
     check(way, column.name, late, wrong | wrong_refusals(LOCAL[way], column, late))
 
 

@@ -20,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
+from catalogue import INTEGERS, marks_of
 from sash.aggregations.laws import alike
 from sash.testing import count_windows, naive
 
@@ -60,6 +61,9 @@ COMPILED = [
         name="digits",
     ),
 ]
+each_compiled = pytest.mark.parametrize(
+    "aggregation", [pytest.param(each, marks=marks_of(each)) for each in COMPILED], ids=lambda each: each.name
+)
 MaskedArray: Any = np.ma.MaskedArray  # NumPy has no types for it
 SHAPES = [(1, 1), (2, 1), (5, 1), (8, 1), (6, 2), (7, 2), (7, 3), (4, 3), (5, 5), (9, 4)]
 
@@ -97,7 +101,7 @@ PLAIN = st.integers(0, 9).map(float)
 NUMBERS = st.one_of(st.integers(-9, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, 0.5]))
 
 
-@pytest.mark.parametrize("aggregation", COMPILED, ids=lambda a: a.name)
+@each_compiled
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_columns_give_the_rows_of_the_definition_however_they_are_cut(
@@ -117,7 +121,7 @@ def test_columns_give_the_rows_of_the_definition_however_they_are_cut(
     assert repr(rows) == repr(whole)  # to the bit
 
 
-@pytest.mark.parametrize("aggregation", COMPILED, ids=lambda a: a.name)
+@each_compiled
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_nulls_are_skipped(aggregation: sash.Aggregation, data: st.DataObject) -> None:
@@ -139,9 +143,6 @@ def test_count_counts_rows_or_values() -> None:
     masked = MaskedArray([1, 2, 3, 4], [True, False, True, True])
     assert sash.rolling(masked, sash.Count("x"), 2).tolist() == [1, 1, 0]
     assert sash.rolling(masked, sash.Count(), 2).tolist() == [2, 2, 2]
-
-
-INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
 
 
 @pytest.mark.parametrize("dtype", [*INTEGERS, np.float32, np.float16, np.bool_])

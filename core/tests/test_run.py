@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from datetime import UTC, datetime
 from typing import Any, assert_type
 
@@ -18,7 +16,6 @@ from hypothesis import strategies as st
 import sash
 from sash.runtime.operator import KeyedOperator
 from sash.testing import count_windows, naive
-from sash_experiments.generators import smart_home
 
 ALGORITHMS = "auto sba pba recalc twostacks two_stacks_lite aba daba DABALite flatfat flatfit slideside".split()
 
@@ -192,41 +189,6 @@ def test_explain_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "PBA: a second thread helps: 2 cores; a chunk of 2501 slices saves 2499 µs of merges" in text
     assert "3333 a window and 1 tuples" in text and "Theorem 1 with n = 3333, m = 1, s = 3: b* = 2501" in text
     assert "DABA: the query asks for it" in sash.explain(_query(algorithm="daba"), verbose=True)
-
-
-def test_the_generated_stream_is_the_same_every_time() -> None:
-    a, b = smart_home(1000), smart_home(1000)
-    assert all((a[name] == b[name]).all() for name in a)
-    assert len(set(a["plug"].tolist())) == 14 and (np.diff(a["ts"]) >= 0).all()
-    with pytest.raises(ValueError, match="plugs at least 1"):
-        smart_home(10, plugs=0)
-
-
-@pytest.mark.parametrize(
-    ("argument", "words"),
-    [
-        ("--algorithm=quantum", "algorithm must be"),
-        ("--slide=2000", "is below slide"),
-        ("--rows=-1", "not be negative"),
-    ],
-)
-def test_the_demo_says_what_is_wrong(argument: str, words: str) -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "sash_experiments.demo", argument], capture_output=True, text=True, check=False
-    )
-    assert shown.returncode == 2 and words in shown.stderr and "Traceback" not in shown.stderr
-
-
-@pytest.mark.parametrize("arguments", [[], ["--slide=7", "--range=100", "--algorithm=daba"], ["--rows=10"]])
-def test_the_demo_runs(arguments: list[str]) -> None:
-    shown = subprocess.run(
-        [sys.executable, "-m", "sash_experiments.demo", "--rows=20000", *arguments],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "rows/s" in shown.stdout and "recomputed from scratch, are the same" in shown.stdout
-    assert not shown.stderr
 
 
 def test_what_comes_out_is_typed_by_what_goes_in() -> None:

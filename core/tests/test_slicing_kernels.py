@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from catalogue import BOOLEANS, CASES, SKETCHES, Case, same
+from catalogue import BOOLEANS, CASES, INTEGERS, SKETCHES, Case, marks_of, same
 from sash.kernels.fallback import PythonAggregate
 from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
-from sash.kernels.ranges.aggregate import ranges_aggregate
+from sash.kernels.ranges.aggregate import kernels_or_reason, ranges_aggregate
 from sash.kernels.ranges.partials import SHORT, assign, by_level, one_level, slides, take
 from sash.testing import Counted
 from sash.values.columns import PartialColumn
@@ -110,8 +110,8 @@ def ranges(data: st.DataObject, size: int) -> tuple[Any, Any]:
     return np.array(lo, np.int64), np.array(hi, np.int64)
 
 
-EVERY = [(case, False) for case in CASES + SKETCHES] + [
-    (case, True) for case in CASES if case.aggregation.name in COMPILED
+EVERY = [pytest.param(case, False) for case in CASES + SKETCHES] + [
+    pytest.param(case, True, marks=marks_of(case.aggregation)) for case in CASES if case.aggregation.name in COMPILED
 ]
 every = pytest.mark.parametrize(("case", "compiled"), EVERY, ids=lambda x: str(x) if isinstance(x, Case) else "CP"[x])
 
@@ -247,9 +247,6 @@ def over_all(form: Any, partials: Any) -> Any:
     return form.totals(partials, np.array([0]), np.array([len(partials[0])]))
 
 
-INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]
-
-
 class TestTypes:
     @pytest.mark.parametrize("dtype", [*INTEGERS, np.float32, np.float16, np.bool_])
     def test_partials_are_those_of_rows_and_results_those_of_rolling(self, dtype: Any) -> None:
@@ -300,6 +297,13 @@ class TestTypes:
         assert slow.totals(rows, np.array([0]), np.array([4])).results.tolist() == days[:1].tolist()
         with pytest.raises(NotCompilable, match=r"a column is of type datetime64\[ns\], not of numbers"):
             ranges_aggregate(sash.Mean(), (days.dtype,))
+
+    def test_the_compiler_is_asked_once_about_what_it_cannot_compile(self) -> None:
+        collect, before = sash.Collect(), kernels_or_reason.cache_info().misses
+        for _ in range(3):
+            with pytest.raises(NotCompilable, match="combine does not return a partial of the type"):
+                ranges_aggregate(collect, (INT,))
+        assert kernels_or_reason.cache_info().misses == before + 1
 
     def test_uint64_beyond_int64_is_kept_as_objects(self) -> None:
         column = np.array([3, 1 << 63, 5], np.uint64)

@@ -35,18 +35,33 @@ from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
 from sash.values.shares import Shares, in_shares
 
-__all__ = ["RangesAggregate", "ranges_aggregate"]
+__all__ = ["RangesAggregate", "kernels_or_reason", "ranges_aggregate"]
 
 MEASURED = 4096
 """So many merges tell what one takes: that they are started at all costs little beside them."""
 
 
-@lru_cache(maxsize=256)
 def ranges_aggregate(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) -> RangesAggregate:
     """The kernels of ``aggregation`` for columns of the types that the user's have; none for a Count of rows.
 
     ``carries``: for columns with nulls that are values. Behind all columns come those that tell where these nulls are.
     """
+    kernels = kernels_or_reason(aggregation, dtypes, carries)
+    if isinstance(kernels, str):
+        raise NotCompilable(kernels)
+    return kernels
+
+
+@lru_cache(maxsize=256)
+def kernels_or_reason(aggregation: Aggregation, dtypes: DTypes, carries: bool) -> RangesAggregate | str:
+    """The same; the reason if there are none, so that no restored state asks the compiler again."""
+    try:
+        return _kernels_for(aggregation, dtypes, carries)
+    except NotCompilable as error:
+        return str(error)
+
+
+def _kernels_for(aggregation: Aggregation, dtypes: DTypes, carries: bool) -> RangesAggregate:
     odd = [str(dtype) for dtype in dtypes if dtype.kind not in "biufmM"]
     times = [dtype for place, dtype in enumerate(dtypes) if place not in aggregation.time_columns or dtype.kind == "m"]
     odd += [str(dtype) for dtype in times if dtype.kind in "mM" and not aggregation.takes_ticks]

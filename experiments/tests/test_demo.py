@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.engine
@@ -30,3 +30,30 @@ def test_make_runs_it_on_both_engines() -> None:
     alone = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     shown = subprocess.check_output(["make", "-n", "ARGS=", "demo"], cwd=ROOT, text=True, env=alone)
     assert shown.splitlines()[-1].strip() == ".venv/bin/python -m sash_experiments.demo --engines spark flink"
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("--algorithm=quantum", "algorithm must be"),
+        ("--slide=2000", "is below slide"),
+        ("--rows=-1", "not be negative"),
+    ],
+)
+def test_the_demo_says_what_is_wrong(argument: str, words: str) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "sash_experiments.demo", argument], capture_output=True, text=True, check=False
+    )
+    assert shown.returncode == 2 and words in shown.stderr and "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["--slide=7", "--range=100", "--algorithm=daba"], ["--rows=10"]])
+def test_the_demo_runs(arguments: list[str]) -> None:
+    shown = subprocess.run(
+        [sys.executable, "-m", "sash_experiments.demo", "--rows=20000", *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "rows/s" in shown.stdout and "recomputed from scratch, are the same" in shown.stdout
+    assert not shown.stderr

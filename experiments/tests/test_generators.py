@@ -127,3 +127,18 @@ def test_original_files_have_the_challenges_columns(
     for wrong in (["uniform", "--original", "--output", str(path)], [dataset, "--original"], ["debs12", "--keys", "3"]):
         assert main(["generate", *wrong]) == 2
     assert capsys.readouterr().err.count("\n") == 3
+
+
+def test_the_generated_stream_is_the_same_every_time() -> None:
+    a, b = generators.smart_home(1000), generators.smart_home(1000)
+    assert all((a[name] == b[name]).all() for name in a)
+    assert len(set(a["plug"].tolist())) == 14 and (np.diff(a["ts"]) >= 0).all()
+    with pytest.raises(ValueError, match="plugs at least 1"):
+        generators.smart_home(10, plugs=0)
+
+
+@pytest.mark.parametrize("command", ["generate", "experiment"])
+def test_the_commands_are_in_the_command_line(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        main([command, "--help"])
+    assert f"usage: sash {command}" in capsys.readouterr().out

@@ -408,3 +408,9 @@ def test_the_command_line_lists_runs_and_reports(tmp_path: Path, capsys: pytest.
     assert "there is no experiment 'pba-fig99'; there are pba-fig4" in capsys.readouterr().err
     assert main(["experiment", "run", "slicing-fig8", *folder]) == 2
     assert "slicing-fig8 is measured by a benchmark: run make bench-slicing" in capsys.readouterr().err
+
+
+def test_a_report_that_cannot_be_written_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "no" / "page.html"
+    assert main(["experiment", "report", "--output", str(path), "--results", str(tmp_path)]) == 1
+    assert capsys.readouterr().err == f"sash: {path}: no such file or directory\n"
