@@ -112,6 +112,15 @@ report: venv ## re-run the papers' experiments and report them in build/report.h
 	@$(python) -m sash.cli experiment run all $(ARGS)
 	@$(python) -m sash.cli experiment report --output build/report.html
 
+report-pictures: report-of-results ## take the pictures of the report that the site shows
+	@scripts/chromium
+	@PYTHONPATH=scripts $(python) -m docs_site.browser build/report.html docs/images
+
+.PHONY: report-pictures report-of-results
+report-of-results: venv
+	@mkdir -p build
+	@$(python) -m sash.cli experiment report --output build/report.html
+
 figures: venv ## draw plots, and the tables of README and site, from the raw results that there are
 	@$(python) -m sash_experiments figures
 
