@@ -157,7 +157,7 @@ def test_the_command_prints_what_is_needed(ran: Ran, tmp_path: Path) -> None:
         (["--rate", "1/s", "--keys", "2.5"], "expected a whole number, such as 10000 or 10k; got '2.5'"),
         (["--rate", "1/s", "--every", "0s"], "expected a time above zero"),
         (["--rate", "1/s", "--engine", "storm"], "there is no engine 'storm'"),
-        (["--rate", "1/s", "--like", "/nowhere"], "there is no such file or folder"),
+        (["--rate", "1/s", "--like", "/nowhere"], "no such file or folder"),
         ([], "the following arguments are required: --rate"),
     ],
 )
