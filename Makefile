@@ -152,6 +152,10 @@ scalability: venv ## compare Sash with the engines' own windows by parallelism a
 	@! docker info >/dev/null 2>&1 || scripts/cluster-image
 	@$(python) -m sash_experiments bench scalability $(ARGS)
 
+test-python-3.13: ## run the tests of the core and of Spark on Python 3.13
+	@scripts/test-python-3.13 $(ARGS)
+
+.PHONY: test-python-3.13
 test-spark-latest: ## run the Spark tests with the newest PySpark, in an environment of its own
 	@scripts/test-spark-latest $(ARGS)
 
