@@ -53,7 +53,7 @@ def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
     try:
         return load_query(path, allow_imports=allow_imports)
     except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such query file") from None
+        raise UsageError(f"{path}: no such query file") from None
     except IsADirectoryError:
         raise UsageError(f"{path} is a folder, not a query file") from None
     except OSError as error:
