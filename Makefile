@@ -117,6 +117,15 @@ report: venv ## re-run the papers' experiments and report them in build/report.h
 	@$(python) -m sash.cli experiment run all $(ARGS)
 	@$(python) -m sash.cli experiment report --output build/report.html
 
+report-pictures: report-of-results ## take the pictures of the report that the site shows
+	@scripts/chromium
+	@PYTHONPATH=scripts $(python) -m docs_site.browser build/report.html docs/images
+
+.PHONY: report-pictures report-of-results
+report-of-results: venv
+	@mkdir -p build
+	@$(python) -m sash.cli experiment report --output build/report.html
+
 figures: venv ## draw plots, and the tables of README and site, from the raw results that there are
 	@$(python) -m sash_experiments figures
 
@@ -148,6 +157,10 @@ scalability: venv ## compare Sash with the engines' own windows by parallelism a
 	@! docker info >/dev/null 2>&1 || scripts/cluster-image
 	@$(python) -m sash_experiments bench scalability $(ARGS)
 
+test-python-3.13: ## run the tests of the core and of Spark on Python 3.13
+	@scripts/test-python-3.13 $(ARGS)
+
+.PHONY: test-python-3.13
 test-spark-latest: ## run the Spark tests with the newest PySpark, in an environment of its own
 	@scripts/test-spark-latest $(ARGS)
 

@@ -160,7 +160,7 @@ def test_the_workflow_runs_what_continuous_integration_runs() -> None:
     assert any(".ci/run" in command for command in commands)
     targets = {target for command in commands for target in re.findall(r"^make (\S+)", command, re.MULTILINE)}
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert targets == {"docs", "wheel"}
+    assert targets == {"docs", "test-python-3.13", "wheel"}
     assert all(re.search(rf"^{target}:", makefile, re.MULTILINE) for target in targets)
     for form in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"):
         assert {"name", "description", "body"} <= yaml.safe_load(form.read_text(encoding="utf-8")).keys()

@@ -297,7 +297,7 @@ def _odd(a: Any, b: Any) -> Any:
         ({"windows": {"hour": sash.sliding("60m", "1000ms")}}, None),
         ({"allowed_lateness": "5s"}, None),
         ({"allowed_lateness": "20s"}, "allowed_lateness for column 'ts' is more than in the saved state"),
-        ({"windows": {"hour": sash.sliding("2h", "1s")}}, "window 'hour' is another one than in the saved state"),
+        ({"windows": {"hour": sash.sliding("2h", "1s")}}, "window 'hour' differs from the one in the saved state"),
         ({"windows": {"hour": sash.sliding(9, 1, on="km")}, "allowed_lateness": None}, "ordered by another column"),
         ({"aggregates": {"peak": sash.Max("load")}}, "aggregate 'all' of the saved state is not in the query"),
         ({"aggregates": {**QUERY.aggregates, "n": sash.Count()}}, "aggregate 'n' is not in the saved state"),

@@ -153,7 +153,7 @@ def test_queries_as_files_words_and_states(tmp_path: Path) -> None:
     assert "early      open windows are emitted every 1m 30s, marked final=False" in sash.explain(asked, verbose=True)
     assert asked.results == ("window", "window_start", "window_end", "final", "n")
     blob = sash.Operator(asked.using(early=None)).snapshot()
-    with pytest.raises(ValueError, match="window 'day' is another one than in the saved state"):
+    with pytest.raises(ValueError, match="window 'day' differs from the one in the saved state"):
         sash.Operator.restore(asked, blob)
 
 

@@ -284,7 +284,12 @@ WINDOW = 'type = "sliding"\nrange = "1h"\nslide = "1m"'
         ('time = "ts"', 'time = "ts"\ncombine_time = 2', 2, "must be a duration such as '2us'"),
         ('time = "ts"', 'time = "ts"\nallowed_lateness = -1', 2, "measured in durations and in plain numbers"),
         ("[window]", "[windwo]", 3, "unknown key 'windwo'; did you mean 'window'"),
-        ("[window]", "[windows]", 4, "expected a table with a type; got 'sliding'"),
+        (
+            "[window]",
+            "[windows]",
+            4,
+            "expected a table with a type; got 'sliding'; one window is .window., several are",
+        ),
         ("[aggregates.peak]", '[windows.x]\ntype = "session"\n[aggregates.peak]', 7, "either one .window. or several"),
         (
             'type = "sliding"',

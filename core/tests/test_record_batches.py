@@ -142,5 +142,5 @@ def test_a_source_without_a_column_says_what_it_has(tmp_path: Path) -> None:
 
 
 def test_a_column_is_no_table() -> None:
-    with pytest.raises(TypeError, match="Series is no table"):
+    with pytest.raises(TypeError, match="Series is not a table"):
         sash.run(QUERY, pl.Series([1, 2]))

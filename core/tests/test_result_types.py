@@ -164,7 +164,7 @@ def test_values_of_decimals_are_those_of_rows_with_the_digits_of_the_type() -> N
 
 def test_a_sum_that_its_column_cannot_hold_is_an_error() -> None:
     most = Decimal(10**38 - 1)
-    words = r"aggregate 'r' has a result that is no decimal128\(38, 0\), the type of its column: .* cast what it reads"
+    words = r"'r' has a result that is not a decimal128\(38, 0\), the type of its column: .* cast what it reads"
     with pytest.raises(TypeError, match=words):
         sash.run(query_of("sum"), pa.table({"x": pa.array([most, most], pa.decimal128(38, 0))}))
     assert sash.run(query_of("sum"), {"x": [most, most]})["r"] == [2 * most], "lists hold any number"

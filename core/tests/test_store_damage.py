@@ -91,7 +91,7 @@ class TestDamage:
     def test_a_store_with_foreign_keys_and_no_header(self) -> None:
         store = MemoryStore()
         store._values[b"mine"] = b"1"
-        with pytest.raises(StoreError, match="holds something else than a window; give it an empty one"):
+        with pytest.raises(StoreError, match="does not hold a window; use an empty one"):
             StoredAMTA(sash.Max(), store)
 
     def test_a_window_of_something_else(self, place: Reopen) -> None:

@@ -213,7 +213,7 @@ def test_a_first_value_that_is_no_time(value: Any) -> None:
         (np.array(["2024", "1500"], "M8[s]"), ValueError, "row 11: .*1677 and 2262"),
         (MASKED, ValueError, "row 11: every row needs a time"),
         (np.array([True, False]), TypeError, "got values of type bool"),
-        (np.array(["a"]), TypeError, "'a' is no time in ISO 8601"),
+        (np.array(["a"]), TypeError, "'a' is not a time in ISO 8601"),
         (np.array([3], "m8[s]"), TypeError, "got values of type timedelta64"),
     ],
 )
@@ -292,7 +292,7 @@ def test_columns_of_texts(library: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("noon", "column 'ts', row 1: 'noon' is no time in ISO 8601"),
+        ("noon", "column 'ts', row 1: 'noon' is not a time in ISO 8601"),
         ("2024-03-01T12:00:00.1234567", "is finer than microseconds"),
         ("2024-03-01T12:00:00Z", "expected texts in ISO 8601 without a time zone, as before"),
         (datetime(2024, 3, 1), "expected texts in ISO 8601 without a time zone, as before"),

@@ -7,8 +7,10 @@ import re
 from html import escape
 from typing import Any
 
-__all__ = ["number", "pairs", "table", "text"]
+__all__ = ["number", "pairs", "size", "table", "text"]
 
+_LARGE = 1 << 13
+"""In a sentence, smaller numbers stand as they are: 4096 readings are no size."""
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -48,5 +50,23 @@ def _fact(value: Any) -> str:
 
 
 def text(plain: str) -> str:
-    """For the page, with powers as such."""
-    return re.sub(r"\b(2|10)\^(\d+)", lambda found: found[1] + found[2].translate(_RAISED), escape(plain))
+    """For the page: powers as such, and large sizes as powers of two.
+
+    >>> text("from 2^15 on, 1.0× to 1,048,576")
+    'from 2¹⁵ on, 1.0× to 2²⁰'
+    """
+    raised = re.sub(r"\b(2|10)\^(\d+)", lambda found: found[1] + found[2].translate(_RAISED), escape(plain))
+    return re.sub(r"(?<![\d.,])\d[\d,]{3,}(?![\d.]|,\d)", lambda found: size(found[0], _LARGE), raised)
+
+
+def size(plain: str, least: int = 8) -> str:
+    """A whole number from ``least`` on that is a power of two, as such; all else as it is.
+
+    >>> size("1024"), size("4"), size("1000"), size("in order")
+    ('2¹⁰', '4', '1000', 'in order')
+    """
+    digits = plain.replace(",", "")
+    whole = int(digits) if digits.isdecimal() else 0
+    if whole < least or whole & (whole - 1):
+        return plain
+    return "2" + str(whole.bit_length() - 1).translate(_RAISED)

@@ -14,7 +14,7 @@ from typing import Any
 from sash_experiments.breakeven import NEVER
 from sash_experiments.experiment import PAPERS, Experiment
 from sash_experiments.machine import facts
-from sash_experiments.markup import number, pairs, table, text
+from sash_experiments.markup import number, pairs, size, table, text
 from sash_experiments.raw import COMPILED, Results
 from sash_experiments.registry import EXPERIMENTS, stored
 from sash_experiments.verdicts import CANNOT, DIRECTION, FAILS, HOLDS, NEEDS_MORE, NOT_RUN, Judged, judged
@@ -177,7 +177,7 @@ def _tables(results: Results, opened: bool) -> Iterator[str]:
         series = results.on(rung).panel(panel)
         places = list(dict.fromkeys(x for line in series.values() for x in line))
         if len(places) <= WIDEST:
-            rows = [[x, *(_measured(line.get(x), unit) for line in series.values())] for x in places]
+            rows = [[size(x), *(_measured(line.get(x), unit) for line in series.values())] for x in places]
             yield table(f"Numbers: {_title(panel, rung)}, {unit} (medians)", ["", *series], rows, opened)
 
 
@@ -200,7 +200,7 @@ def _published(experiment: Experiment) -> str:
     if not experiment.published:
         return ""
     columns = list(next(iter(experiment.published.values())))
-    rows = [[name, *(number(line.get(each)) for each in columns)] for name, line in experiment.published.items()]
+    rows = [[size(name), *(number(line.get(each)) for each in columns)] for name, line in experiment.published.items()]
     return table(f"The paper's own numbers, {experiment.published_unit}", ["", *columns], rows, opened=True)
 
 

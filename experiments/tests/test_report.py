@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
+from docs_site.browser import PICTURES, chrome, resize, take_pictures
 from sash_experiments.claims import CLAIMS
 from sash_experiments.experiment import PAPERS
 from sash_experiments.registry import EXPERIMENTS, run
@@ -51,18 +52,9 @@ def report(results: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def browser(report: Path) -> Iterator[webdriver.Chrome]:
-    driver = shutil.which("chromedriver")
-    assert driver is not None, "scripts/chromium installs Chromium and its driver"
-    options = webdriver.ChromeOptions()
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--window-size=1100,900"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    made = webdriver.Chrome(options=options, service=Service(driver))
-    try:
+    with chrome() as made:
         made.get(report.as_uri())
         yield made
-    finally:
-        made.quit()
 
 
 def shown(browser: webdriver.Chrome, selector: str) -> list[Any]:
@@ -108,11 +100,14 @@ def test_the_contents_stay_in_sight_and_lead_to_each_experiment(browser: webdriv
     targets = [str(link.get_attribute("href")).partition("#")[2] for link in links]
     assert set(EXPERIMENTS) <= set(targets)
     assert all(browser.find_elements(By.ID, target) for target in targets)
-    size = {"width": 1500, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.execute_script("window.scrollTo({top: 3000, behavior: 'instant'})")
-    box = browser.execute_script("return document.querySelector('.contents').getBoundingClientRect().top")
-    assert 0 <= box < 50
+    for width in (380, 1100, 1500):
+        resize(browser, width, 900)
+        browser.execute_script("window.scrollTo({top: 3000, behavior: 'instant'})")
+        box = browser.execute_script("return document.querySelector('.contents').getBoundingClientRect().top")
+        assert 0 <= box < 50
+    browser.execute_script("document.getElementById('ra-fig7').scrollIntoView({behavior: 'instant'})")
+    marked = (By.CSS_SELECTOR, ".contents a[aria-current]")
+    WebDriverWait(browser, 10).until(lambda _: [one.text for one in browser.find_elements(*marked)] == ["ra-fig7"])
     browser.find_element(By.CSS_SELECTOR, ".to-top").send_keys(Keys.ENTER)
     WebDriverWait(browser, 10).until(lambda _: browser.execute_script("return window.scrollY") == 0)
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -148,12 +143,56 @@ def test_a_plot_is_read_with_the_keyboard_and_its_series_can_be_hidden(browser: 
     assert browser.switch_to.active_element.get_attribute("aria-pressed") == "false"  # the focus stays where it was
 
 
+def test_series_differ_in_shape_and_have_their_names_at_their_ends(browser: webdriver.Chrome) -> None:
+    resize(browser, 1500, 900)
+    browser.refresh()
+    plot = browser.find_element(By.CSS_SELECTOR, "#pba-fig4 .plot")
+    names = [str(key.get_attribute("data-series")) for key in plot.find_elements(By.CSS_SELECTOR, "[data-series]")]
+    labels = plot.find_elements(By.CSS_SELECTOR, "svg .label")
+    assert sorted(label.text for label in labels) == sorted(names)
+    heights = sorted(label.rect["y"] for label in labels)
+    assert all(lower - upper > 8 for upper, lower in pairwise(heights)), "none lies on another"
+    right = plot.find_element(By.CSS_SELECTOR, "svg[tabindex]").rect
+    assert all(label.rect["x"] + label.rect["width"] <= right["x"] + right["width"] for label in labels), (
+        "all are whole"
+    )
+    shapes = [line.find_element(By.CLASS_NAME, "marker").get_attribute("d") for line in lines_of(plot)]
+    assert len(set(shapes)) == len(names) <= 8
+
+
+def test_axes_begin_and_end_at_a_tick_in_one_notation(browser: webdriver.Chrome) -> None:
+    resize(browser, 1500, 900)
+    plot = browser.find_element(By.CSS_SELECTOR, "#pba-fig4 .plot")
+    for _ in range(2):  # logarithmic, then linear
+        grid = sorted(float(str(line.get_attribute("y1"))) for line in plot.find_elements(By.CSS_SELECTOR, ".grid"))
+        drawn = [mark.rect["y"] for line in lines_of(plot) for mark in line.find_elements(By.CLASS_NAME, "marker")]
+        top = plot.find_element(By.CSS_SELECTOR, "svg[tabindex]").rect["y"]
+        assert grid[0] - 8 <= min(drawn) - top and max(drawn) - top <= grid[-1] + 8, (
+            "no point lies beyond the last tick"
+        )
+        texts = [text.text for text in plot.find_elements(By.CSS_SELECTOR, "svg text[text-anchor=end]")]
+        assert len(texts) == len(grid)
+        assert not [text for text in texts if re.fullmatch(r"\d{4,}", text)], "1k, 10k, 100k"
+        plot.find_element(By.CSS_SELECTOR, "[data-log]").send_keys(Keys.ENTER)
+    heads = [row.get_attribute("textContent") for row in browser.find_elements(By.CSS_SELECTOR, "#pba-fig4 tbody th")]
+    assert "2⁶" in heads and "64" not in heads
+
+
+def lines_of(plot: WebElement) -> list[WebElement]:
+    return plot.find_elements(By.CSS_SELECTOR, "svg [data-line]")
+
+
+def test_pictures_of_it_can_be_taken(report: Path, tmp_path: Path) -> None:
+    paths = take_pictures(report, tmp_path)
+    assert [path.stem for path in paths] == list(PICTURES)
+    assert all(path.read_bytes().startswith(b"\x89PNG") and path.stat().st_size > 10_000 for path in paths)
+
+
 def test_it_is_legible_on_a_phone_and_in_the_dark(browser: webdriver.Chrome) -> None:
     light = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     browser.find_element(By.ID, "theme").send_keys(Keys.ENTER)
     assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") != light
-    size = {"width": 380, "height": 800, "deviceScaleFactor": 2, "mobile": True}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    resize(browser, 380, 800, mobile=True)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 380  # nothing sticks out
     assert browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)") >= 16
     assert console(browser) == []

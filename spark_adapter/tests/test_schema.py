@@ -202,7 +202,7 @@ def test_the_columns_of_results() -> None:
         ({"key": "m"}, "key column 'm' is map<int,int>"),
         (
             {"windows": sash.tumbling("1500ns")},
-            "1500 ns has ends that it cannot tell; make it one of whole microseconds",
+            "1500 ns has ends that it cannot represent; make it one of whole microseconds",
         ),
     ],
 )

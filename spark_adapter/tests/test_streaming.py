@@ -104,14 +104,14 @@ def test_late_rows_correct_or_are_counted_and_a_changed_query_goes_on(
 
     wrong = query.using(aggregates={"sum": sash.Max("n")})
     stream.add([("a", at(100), 0.0, 1)])
-    with pytest.raises(StateError, match="aggregate 'sum' is another one than in the saved state"):
+    with pytest.raises(StateError, match="aggregate 'sum' differs from the one in the saved state"):
         over(wrong, checkpoint=str(stream.folder / "checkpoint"))(stream.source)
     with pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
         stream.run(over(wrong))
     with pytest.raises(StreamingQueryException, match="key_aggregates_and_buckets_must_be_those_of_the_che"):
         stream.run(lambda df: sash_spark.aggregate(df, query, buckets=3))
     other = query.using(windows={"ten": sash.tumbling("9s")})
-    with pytest.raises(StreamingQueryException, match="window 'ten' is another one than in the saved state"):
+    with pytest.raises(StreamingQueryException, match="window 'ten' differs from the one in the saved state"):
         stream.run(over(other))
 
     more = query.using(windows={"ten": sash.tumbling("10s"), "half": sash.tumbling("30s")}, allowed_lateness=None)

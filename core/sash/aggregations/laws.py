@@ -118,14 +118,14 @@ def _commutative(aggregation: Aggregation, partials: list[Any], same: Same) -> I
     for a, b in product(partials if aggregation.commutative else [], repeat=2):
         forth, back = combine(a, b), combine(b, a)
         if not same(forth, back):
-            yield f"commutative=True is not so: with a = {a!r}, b = {b!r}, a ⊕ b = {forth!r} but b ⊕ a = {back!r}"
+            yield f"commutative=True does not hold: with a = {a!r}, b = {b!r}, a ⊕ b = {forth!r} but b ⊕ a = {back!r}"
 
 
 def _selective(aggregation: Aggregation, partials: list[Any], same: Same) -> Iterator[str]:
     for a, b in product(partials if aggregation.selective else [], repeat=2):
         result = aggregation.combine(a, b)
         if result is not a and result is not b:
-            yield f"selective=True is not so: with a = {a!r}, b = {b!r}, a ⊕ b = {result!r} is neither of the two"
+            yield f"selective=True does not hold: with a = {a!r}, b = {b!r}, a ⊕ b = {result!r} is neither of the two"
 
 
 def _invertible(aggregation: Aggregation, partials: list[Any], same: Same) -> Iterator[str]:

@@ -1,5 +1,5 @@
-"""The command line: ``sash run``, ``explain`` and what the entry point group ``sash.commands`` adds (``generate``,
-``experiment``). Also ``python -m sash``.
+"""The command line: ``sash run``, ``explain``, ``size`` and what the entry point group ``sash.commands`` adds
+(``generate``, ``experiment``). Also ``python -m sash``.
 
 It exits with 0 on success, 1 for data that the query cannot take and 2 for invalid usage (arguments, the query file, an
 input that cannot be read, a missing engine). An error is one sentence on standard error.
@@ -18,7 +18,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 import sash
-from sash.cli import completion, running
+from sash.cli import completion, running, sizing
 from sash.cli.engines import DATA, OK, USAGE, DataError, UsageError, sentence
 
 __all__ = ["main"]
@@ -71,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"sash {sash.__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     running.add(commands)
+    sizing.add(commands)
     for point in sorted(entry_points(group="sash.commands")):
         point.load()(commands)
     completion.add(commands)

@@ -101,7 +101,7 @@ class Source:
             raise InputError(f"{path} holds files of several formats, {', '.join(sorted(map(str, formats)))}: name one")
         (kind,) = formats
         if kind is None:
-            raise UsageError(f"{path}: the name does not say whether it is Parquet, CSV or JSON lines: add --format")
+            raise UsageError(f"{path}: the file name does not show the format: add --format parquet, csv or jsonl")
         with _naming(files[0], kind):
             return cls(tuple(files), kind, _schema(files[0], kind))
 
@@ -135,9 +135,9 @@ def _files(path: Path, wanted: str | None) -> list[Path]:
         found = map(Path, glob.glob(str(path), recursive=True))
         if files := sorted(file for file in found if _is_data(file)):
             return files
-        raise InputError(f"{path}: no file has such a name")
+        raise InputError(f"{path}: no file matches")
     if not path.exists():
-        raise InputError(f"{path}: there is no such file or folder")
+        raise InputError(f"{path}: no such file or folder")
     if not path.is_dir():
         return [path]
     files = sorted(file for file in path.iterdir() if _is_data(file))
@@ -261,7 +261,7 @@ def _parse_int(digits: str) -> int:
     """A whole number of a column, which holds 64 bits."""
     if len(digits) > _MOST_DIGITS or not -(1 << 63) <= (number := int(digits)) < 1 << 63:
         shown = digits if len(digits) <= _SHOWN_DIGITS else f"{digits[:_SHOWN_DIGITS]}…"
-        raise OverflowError(f"{shown} is no whole number of 64 bits: write it with a decimal point, or as a text")
+        raise OverflowError(f"{shown} is not a whole number of 64 bits: write it with a decimal point, or as a text")
     return number
 
 

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sash.cli.engines import DataError, Engine, InputError, Job, Tally, UsageError, engine, engines, sentence
+from sash.cli.engines import DataError, Engine, InputError, Job, Tally, UsageError, engine, engines
 from sash.cli.files import Source, arrow, in_micros
 from sash.cli.following import States, follow
+from sash.cli.options import add_allow_imports, positive, query_of
 from sash.cli.places import Place, copy_input, place, writing_to
 from sash.cli.topics import Topic, TopicReader, settings_of
 from sash.cli.writers import Writer, new_file
 from sash.query import Query
-from sash.query.file import QueryFileError, QueryImportError, load_query
-from sash.query.import_paths import Imports
 
-__all__ = ["add", "line", "query_of", "summary"]
+__all__ = ["add", "line", "summary"]
 
 FORMATS = ("parquet", "csv", "jsonl")
 _TICK_S = 0.2
@@ -61,12 +59,12 @@ def add(commands: Any) -> None:
     run.add_argument("--follow", action="store_true", help="take the topic as it grows, until interrupted (local)")
     run.add_argument("--state", type=Path, metavar="FOLDER", help="where --follow keeps the state of the group")
     run.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's clients, name=value a line")
-    run.add_argument("--parallelism", type=_positive, metavar="N", help="tasks at a time, on engines that have them")
+    run.add_argument("--parallelism", type=positive, metavar="N", help="tasks at a time, on engines that have them")
     run.add_argument("--format", choices=FORMATS, help="of the input, if file names do not show it")
     run.add_argument("--output-format", choices=FORMATS, help="of the output, if its name does not show it")
     run.add_argument("--summary", type=Path, metavar="FILE", help="also write the summary to this file, as JSON")
     run.add_argument("--quiet", action="store_true", help="no progress and no summary")
-    _add_allow_imports(run)
+    add_allow_imports(run)
     run.set_defaults(command=_run)
     warm = commands.add_parser(
         "warm",
@@ -74,60 +72,13 @@ def add(commands: Any) -> None:
         description="Compile the kernels of a query, or the usual ones, for images and CI: later processes load them.",
     )
     warm.add_argument("query", type=Path, nargs="?", metavar="Q.toml", help="the query file")
-    _add_allow_imports(warm)
+    add_allow_imports(warm)
     warm.set_defaults(command=_warm)
     explain = commands.add_parser("explain", help="show how a query runs", description="The plan of a query, in words.")
     explain.add_argument("query", type=Path, metavar="Q.toml", help="the query file")
     explain.add_argument("--verbose", action="store_true", help="say why, in the words of the papers")
-    _add_allow_imports(explain)
+    add_allow_imports(explain)
     explain.set_defaults(command=_explain)
-
-
-def _add_allow_imports(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--allow-imports",
-        type=_modules,
-        action="extend",
-        default=[],
-        metavar="MODULE[,MODULE]",
-        help="modules whose code the query file may name and run, each with those below it (default: none)",
-    )
-
-
-def _modules(text: str) -> tuple[str, ...]:
-    try:
-        return Imports(name.strip() for name in text.split(",")).allowed
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"expected module names, such as mypackage,other.module; got {text!r}"
-        ) from None
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1; got {text!r}")
-    return int(text)
-
-
-def query_of(path: Path, allow_imports: Sequence[str] = ()) -> Query:
-    """The query of a file. Allowed imports are also searched in the current folder, here and in local workers."""
-    here = os.getcwd()
-    if allow_imports and here not in sys.path:
-        sys.path.insert(0, here)
-        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
-    try:
-        return load_query(path, allow_imports=allow_imports)
-    except FileNotFoundError:
-        raise UsageError(f"{path}: there is no such query file") from None
-    except IsADirectoryError:
-        raise UsageError(f"{path} is a folder, not a query file") from None
-    except OSError as error:
-        raise UsageError(f"{path}: the query file cannot be read: {error.strerror or error}") from None
-    except QueryImportError as error:
-        remedy = "" if error.module is None else f"; if you trust the file, say --allow-imports {error.module}"
-        raise UsageError(f"{path}, line {error.line}: {error.reason}{remedy}") from error
-    except QueryFileError as error:
-        raise UsageError(sentence(error)) from error
 
 
 def _warm(options: argparse.Namespace) -> None:

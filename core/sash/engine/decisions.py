@@ -165,5 +165,7 @@ def why_not_replaced(query: Query, deletions: bool = False) -> str | None:
             if deletions and window.tells_replaced and query.early is None:
                 continue
             if window.context_class(lane.order is None) is not ContextClass.CF:
-                return f"the bounds of {window} depend on tuples, so a result may have other ones than that before it"
+                return (
+                    f"the bounds of {window} depend on tuples, so a result may have other bounds than the one before it"
+                )
     return None

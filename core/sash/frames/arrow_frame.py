@@ -84,7 +84,7 @@ class _Arrow(Library):
         try:
             return pa.RecordBatchReader.from_stream(data).read_all()
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-            raise TypeError(f"{type(data).__name__} is no table: {error}") from error
+            raise TypeError(f"{type(data).__name__} is not a table: {error}") from error
 
     def names(self, data: Any) -> Iterable[str]:
         return list(data.schema.names)

@@ -148,7 +148,7 @@ class Frame:
             if not declared.certain:  # two samples did not show all types that results can have
                 return self._make_undeclared(name, values, like)
             raise TypeError(
-                f"aggregate {name!r} has a result that is no {declared.kind}, the type of its column: {error}; cast "
+                f"aggregate {name!r} has a result that is not a {declared.kind}, the type of its column: {error}; cast "
                 "what it reads to a wider type, such as a decimal or a float"
             ) from error
 

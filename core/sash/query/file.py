@@ -49,7 +49,6 @@ Paths import Python code, and run it, so a query file may name none unless the p
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import re
 import sys
@@ -144,13 +143,15 @@ def dump_query(query: Query) -> str:
     columns = "load"
     <BLANKLINE>
     """
-    options = {name: getattr(query, name) for name in OPTIONS}
-    tables = [("", options | {"algorithm": None if query.algorithm == "auto" else query.algorithm})]
-    for title, window in query.named.items():
-        tables.append(("window" if title is None else f"windows.{_key(title)}", _window(window)))
-    for name, aggregation in query.aggregates.items():
-        tables.append((f"aggregates.{_key(name)}", _aggregate(name, aggregation)))
-    return "\n".join(text for title, table in tables if (text := _text(title, table)))
+    import tomli_w  # only who writes a file waits for it
+
+    document: Table = {name: getattr(query, name) for name in OPTIONS}
+    if query.algorithm == "auto":
+        document["algorithm"] = None
+    windows = {title: _window(window) for title, window in query.named.items()}
+    document |= {"window": windows[None]} if None in windows else {"windows": windows}
+    document["aggregates"] = {name: _aggregate(name, aggregation) for name, aggregation in query.aggregates.items()}
+    return tomli_w.dumps(_writable(document))
 
 
 def _window(window: Window) -> Table:
@@ -209,24 +210,12 @@ def _non_defaults(make: Callable[..., Any], arguments: Table) -> Table:
     }
 
 
-def _text(title: str, table: Table) -> str:
-    lines = [f"{_key(name)} = {_toml(value)}" for name, value in table.items() if value is not None]
-    return "".join(f"{line}\n" for line in ([f"[{title}]"] if title else []) + lines)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-    if isinstance(value, int | float):
-        return repr(value)
+def _writable(value: Any) -> Any:
+    """A value as TOML has it: without what is None."""
+    if isinstance(value, bool | str | int | float):
+        return value
     if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return [_writable(part) for part in value]
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(name)} = {_toml(part)}" for name, part in value.items()) + " }"
+        return {name: _writable(part) for name, part in value.items() if part is not None}
     raise ValueError(f"{value!r} of type {type(value).__name__} cannot be written into a query file")

@@ -154,7 +154,8 @@ class Reader:
     def split(self, path: Keys, table: Any, key: str, known: Collection[str]) -> tuple[str, dict[str, Any]]:
         """The value of ``key`` in a table, which says what it describes, and its other keys, the arguments."""
         if not isinstance(table, dict):
-            raise self.error(path, f"expected a table with a {key}; got {table!r}")
+            remedy = "; one window is [window], several are [windows.NAME]" if path[0] == "windows" else ""
+            raise self.error(path, f"expected a table with a {key}; got {table!r}{remedy}")
         if key not in table:
             raise self.error(path, f"expected {key}: one of {', '.join(known)}, or a path 'package.module:object'")
         kind = table[key]

@@ -76,7 +76,7 @@ def result_columns(
             zoned = getattr(kind, "tz", None) is not None
             check_order(query, lane, system.order_kind(kind), system.name(kind), system.tick(kind), zoned)
     if unknown := set(types or ()) - set(query.aggregates):
-        raise ValueError(f"types= is given for {sorted(unknown)}, which are no aggregates of the query")
+        raise ValueError(f"types= is given for {sorted(unknown)}, which are not aggregates of the query")
     for key in query.keys:
         system.check_key(key, read[key].kind)
     columns = [read[key] for key in query.keys]
@@ -176,7 +176,7 @@ class ArrowOutput:
             return array_of(values, kind)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
             raise TypeError(
-                f"aggregate {name!r} of {self._query.aggregates[name]!r} gave a result that is no {kind}: {error}; "
+                f"aggregate {name!r} of {self._query.aggregates[name]!r} returned no {kind}: {error}; "
                 f"tell the type of its results, as in types={{{name!r}: 'double'}}"
             ) from error
 

@@ -150,7 +150,7 @@ class Rolling:
     def push(self, *columns: Any, mask: Any = None, out: Any = None) -> Any:
         """Take a batch; the results of the windows that it completes, in ``out`` if there is one."""
         if self._broken:
-            raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
+            raise RuntimeError("an earlier batch was interrupted: start a new Rolling")
         batch = as_columns(self.aggregation, columns, mask)
         count, runner, result = self._count, self._runner, None
         try:

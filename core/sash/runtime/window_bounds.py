@@ -78,7 +78,7 @@ def check_order(query: Query, lane: Lane, kind: OrderKind | None, typed: str, ti
         if step % tick:
             unit = next(name for unit, name in UNIT_NAMES.items() if STEPS[unit] == tick)
             raise ValueError(
-                f"{column}: a window of {step} ns has ends that it cannot tell; make it one of whole {unit}"
+                f"{column}: a window of {step} ns has ends that it cannot represent; make it one of whole {unit}"
             )
 
 

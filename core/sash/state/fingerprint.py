@@ -75,7 +75,7 @@ def fingerprint(query: Query, fields: bool = True) -> bytes:
     >>> import sash
     >>> query = sash.Query(windows=sash.sliding("1h", "1s"), aggregates={"peak": sash.Max("load")}, time="ts")
     >>> compatible(fingerprint(query), fingerprint(query.using(aggregates={"peak": sash.Min("load")})))
-    "aggregate 'peak' is another one than in the saved state"
+    "aggregate 'peak' differs from the one in the saved state"
     """
     orders = {name: lane.order or "" for lane in query.lanes for name in lane.names}
     return Fingerprint(
@@ -107,7 +107,7 @@ def compatible(old: bytes, new: bytes) -> str | None:
         if name not in now.aggregates:
             return f"aggregate {name!r} of the saved state is not in the query"
         if was.aggregates[name] != now.aggregates[name]:
-            return f"aggregate {name!r} is another one than in the saved state"
+            return f"aggregate {name!r} differs from the one in the saved state"
     if list(was.aggregates) != list(now.aggregates):
         return f"the aggregates are in another order; in the saved state it is {', '.join(was.aggregates)}"
     for window in was.windows.keys() & now.windows.keys():

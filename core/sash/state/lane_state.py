@@ -275,7 +275,7 @@ class LaneState:
         and have to be merged where no edge parts them. O(slices and keys).
         """
         if any(len(part.pending) or part.advanced is not None for part in parts):
-            raise ValueError("a part has got a watermark: its slices are not those of all of its rows")
+            raise ValueError("a part has received a watermark, so its slices do not cover all of its rows")
         tables = _of_equal_types([part.slices for part in parts], aggregates)
         slices = [replace(table, codes=of[table.codes]) for table, of in zip(tables, codes, strict=True)]
         none, newest = np.full(size, TIME_BOUNDS[_INTEGER][0]), join_times([part.keys.newest for part in parts])

@@ -107,7 +107,7 @@ def open_envelope(blob: bytes) -> Envelope:
     blob = bytes(blob)
     if blob[:4] != b"SASH":
         raise StateError(
-            "this is not a saved state of Sash: its first bytes are other ones" if blob else "the saved state is empty"
+            "this is not a saved state of Sash: it does not begin like one" if blob else "the saved state is empty"
         )
     if len(blob) < _PREAMBLE.size:
         raise StateError(f"the saved state is cut off: it has {len(blob)} bytes only")

@@ -87,7 +87,7 @@ def read_page(level: int, page: int, data: bytes | None, size: int, name: str, t
     except (StateError, TypeError, ValueError) as error:
         raise StoreError(f"{name} is damaged: {where} cannot be read: {error}") from error
     if (*place, len(elements)) != (level, page, size):
-        raise StoreError(f"{name} is damaged: {where} is another one, or not whole")
+        raise StoreError(f"{name} is damaged: {where} does not match, or is incomplete")
     return elements
 
 

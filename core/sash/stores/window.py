@@ -279,7 +279,7 @@ def _read_header(store: Store, wanted: Header) -> bytes | None:
     (known,) = store.get([HEADER])
     if known is None:
         if next(store.keys(), None) is not None:
-            raise StoreError(f"{store.name} holds something else than a window; give it an empty one")
+            raise StoreError(f"{store.name} does not hold a window; use an empty one")
         return None
     Header.from_bytes(known, store.name).check(wanted, store.name)
     return known

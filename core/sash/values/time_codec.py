@@ -280,7 +280,7 @@ def _parse(text: str, row: int, column: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise TypeError(f"column {column!r}, row {row}: {text!r} is no time in ISO 8601: {error}") from None
+        raise TypeError(f"column {column!r}, row {row}: {text!r} is not a time in ISO 8601: {error}") from None
     if _FINER.search(text):
         raise TypeError(f"column {column!r}, row {row}: {text!r} is finer than microseconds: use datetime64[ns]")
     return moment

@@ -79,7 +79,7 @@ def _best(results: Results) -> Verdict:
     if not sizes:
         raise Unshown("windows are too small")
     won = [x for x in sizes if max(each[x] for each in stacks) > max(each[x] for each in others)]
-    return Verdict(f"at {len(won)} of {len(sizes)} sizes from 16 on", len(won) == len(sizes))
+    return Verdict(f"at {len(won)} of {len(sizes)} sizes from 2^4 on", len(won) == len(sizes))
 
 
 def _constant(results: Results) -> Verdict:
@@ -172,7 +172,7 @@ def _cache_pays(results: Results) -> Verdict:
     if len(found) < 3:
         raise Unshown("windows are too small")
     ahead = sum(factor > 1 for factor in found)
-    text = f"{(statistics.median(found) - 1):+.0%}, ahead at {ahead} of {len(found)} sizes from 64 on"
+    text = f"{(statistics.median(found) - 1):+.0%}, ahead at {ahead} of {len(found)} sizes from 2^6 on"
     direction = "the cache pays" if statistics.median(found) > 1 else ""
     return Verdict(text, bool(direction) and ahead == len(found), direction=direction)
 

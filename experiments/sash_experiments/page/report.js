@@ -3,8 +3,8 @@
   const data = JSON.parse(document.getElementById("data").textContent);
   const at = (id) => document.getElementById(id);
   const NS = "http://www.w3.org/2000/svg";
-  const LEFT = 76, RIGHT = 30, TOP = 14;
-  let W = 760, H = 400, BOTTOM = 58;
+  const LEFT = 76, TOP = 14, LABEL_STEP = 15;
+  let W = 760, H = 400, BOTTOM = 58, RIGHT = 30;
   const DASHES = ["", "7 3", "2 3", "9 3 2 3"];
 
   const make = (name, attributes = {}, text = "") => {
@@ -13,13 +13,19 @@
     if (text) made.textContent = text;
     return made;
   };
-  const SHAPES = new Set(["g", "path", "line", "text", "circle", "title"]);
+  const SHAPES = new Set(["g", "path", "line", "text", "title"]);
+  // A shape for each series, so that colour alone tells nothing apart: circle, square, triangle, diamond, cross, and so on.
+  const MARKERS = ["M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "M-3.6 -3.6h7.2v7.2h-7.2z", "M0 -4.8L4.6 3.4H-4.6z", "M0 -5L4.4 0L0 5L-4.4 0z",
+    "M-1.5 -4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3z", "M0 4.8L4.6 -3.4H-4.6z", "M-4.2 -4.2L0 -1.6L4.2 -4.2L1.6 0L4.2 4.2L0 1.6L-4.2 4.2L-1.6 0z",
+    "M-4.4 -4.4h8.8L-4.4 4.4h8.8z"];
+  const marker = (i, x, y) => make("path", { class: "marker", d: MARKERS[i % 8], transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
+    ...(i >= 8 ? { style: "fill:var(--card)", "stroke-width": 1.5 } : {}) });
   const told = (number) => {
     if (number === 0) return "0";
     const size = Math.abs(number);
     if (size >= 1e9) return +(number / 1e9).toPrecision(3) + "G";
     if (size >= 1e6) return +(number / 1e6).toPrecision(3) + "M";
-    if (size >= 1e4) return +(number / 1e3).toPrecision(3) + "k";
+    if (size >= 1e3) return +(number / 1e3).toPrecision(3) + "k";
     return String(+number.toPrecision(3));
   };
   const raised = (number) => [...String(number)].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("");
@@ -45,6 +51,16 @@
   for (const id of ["words", "paper", "verdict"]) for (const event of ["input", "change"]) at(id).addEventListener(event, filter);
   filter();
 
+  // The contents show which part is being read.
+  const links = new Map([...document.querySelectorAll(".contents a")].map((link) => [link.hash.slice(1), link]));
+  const watcher = new IntersectionObserver((entries) => {
+    for (const entry of entries) if (entry.isIntersecting) {
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(entry.target.id)?.setAttribute("aria-current", "true");
+    }
+  }, { rootMargin: "-10% 0px -80% 0px" });
+  for (const id of links.keys()) if (at(id)) watcher.observe(at(id));
+
   // Dark or light: what the system says, until someone chooses.
   const dark = () => (document.documentElement.dataset.theme ||
     (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
@@ -53,21 +69,28 @@
   label();
 
   // Scales: a value to a pixel, and the ticks between.
-  const scale = (values, log, low, high) => {
+  const scale = (values, log, low, high, whole = false) => {
     let [least, most] = [Math.min(...values), Math.max(...values)];
     if (log) {
       least = Math.max(least, 1e-12);
+      if (whole) { // from a labelled tick to a labelled tick
+        const steps = Math.log10(most / least) < 1.3 ? [1, 2, 5] : [1], around = [];
+        for (let e = Math.floor(Math.log10(least)) - 1; e <= Math.ceil(Math.log10(most)) + 1; e++) for (const m of steps) around.push(m * 10 ** e);
+        least = around.filter((tick) => tick <= least * 1.001).pop();
+        most = around.find((tick) => tick >= most * 0.999 && tick > least);
+      }
       const a = Math.log10(least), b = Math.log10(most) + (most > least ? 0 : 1);
       const ticks = [];
-      for (let e = Math.floor(a); e <= Math.ceil(b); e++) for (const m of b - a < 1.3 ? [1, 2, 5] : [1]) {
+      for (let e = Math.floor(a); e <= Math.ceil(b); e++) for (const m of b - a < 1.6 ? [1, 2, 5] : [1]) {
         const tick = m * 10 ** e;
         if (tick >= least * 0.999 && tick <= most * 1.001) ticks.push(tick);
       }
       return { to: (v) => low + ((Math.log10(Math.max(v, least)) - a) / (b - a)) * (high - low), ticks };
     }
-    least = Math.min(least, 0);
-    const span = most - least || 1, step = 10 ** Math.floor(Math.log10(span / 4)), by = [1, 2, 5, 10].find((k) => span / (k * step) <= 6) * step;
-    const ticks = [];
+    if (whole) least = Math.min(least, 0);
+    const step = 10 ** Math.floor(Math.log10((most - least || 1) / 4)), by = [1, 2, 5, 10].find((k) => (most - least || 1) / (k * step) <= 6) * step;
+    if (whole) { least = Math.floor(least / by) * by; most = Math.ceil(most / by - 1e-9) * by; }
+    const span = most - least || 1, ticks = [];
     for (let tick = Math.ceil(least / by) * by; tick <= most + by * 1e-6; tick += by) ticks.push(+tick.toPrecision(12));
     return { to: (v) => low + ((v - least) / span) * (high - low), ticks };
   };
@@ -99,8 +122,8 @@
       bar.append(logs);
       names.forEach((name, i) => {
         const key = make("button", { type: "button", "aria-pressed": !state.hidden.has(name), "data-series": name });
-        const mark = make("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true" });
-        mark.append(make("path", { d: "M1 6H25", fill: "none", "stroke-width": 3, "stroke-dasharray": DASHES[Math.floor(i / 8) % 4], style: `stroke:var(--s${i % 8})` }));
+        const mark = make("svg", { viewBox: "0 0 26 12", width: 26, height: 12, "aria-hidden": "true", style: `stroke:var(--s${i % 8});fill:var(--s${i % 8})` });
+        mark.append(make("path", { d: "M1 6H25", fill: "none", "stroke-width": 2, "stroke-dasharray": DASHES[Math.floor(i / 8) % 4] }), marker(i, 13, 6));
         key.append(mark, name);
         key.addEventListener("click", () => {
           state.hidden.has(name) ? state.hidden.delete(name) : state.hidden.add(name);
@@ -121,13 +144,28 @@
     addEventListener("resize", () => { if (holder.clientWidth !== width) { width = holder.clientWidth; render(); } });
   };
 
+  // Heights for labels, in the order of their lines, so far apart that all are legible.
+  const spread = (ends) => {
+    ends.sort((a, b) => a.from[1] - b.from[1]);
+    let below = TOP - LABEL_STEP;
+    for (const end of ends) below = end.y = Math.max(end.from[1], below + LABEL_STEP);
+    let above = H - BOTTOM + LABEL_STEP;
+    for (const end of [...ends].reverse()) above = end.y = Math.min(end.y, above - LABEL_STEP);
+  };
+
+  const caption = ({ name, i }, x, y) => make("text", { class: "label", x, y: y + 4, style: `fill:var(--s${i % 8})` },
+    name.length > 23 ? name.slice(0, 22) + "…" : name);
+
   const chart = (svg, readout, panel, shown, names, points, yLog, state) => {
     const xs = [...new Set(points.map((point) => point[0]))].sort((a, b) => a - b);
     const categories = panel.labels !== null;
+    // Names stand at the ends of their lines where there is room for them.
+    const labelled = !categories && W >= 520;
+    RIGHT = labelled ? Math.min(210, 26 + 8 * Math.max(...shown.map((name) => name.length))) : 30;
     const slanted = categories && panel.labels.some((label) => label.length * 7.5 > (W - LEFT - RIGHT) / panel.labels.length);
     BOTTOM = slanted ? 118 : 58;
     const x = categories ? { to: (v) => LEFT + ((v + 0.5) / panel.labels.length) * (W - LEFT - RIGHT), ticks: xs } : scale(xs, panel.xLog, LEFT, W - RIGHT);
-    const y = scale(points.map((point) => point[1]).filter((v) => !yLog || v > 0), yLog, H - BOTTOM, TOP);
+    const y = scale(points.map((point) => point[1]).filter((v) => !yLog || v > 0), yLog, H - BOTTOM, TOP, true);
     for (const tick of thinned(y.ticks, y.to, 22)) {
       svg.append(make("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: y.to(tick), y2: y.to(tick) }),
         make("text", { x: LEFT - 8, y: y.to(tick) + 4, "text-anchor": "end" }, told(tick)));
@@ -142,15 +180,25 @@
     }
     svg.append(make("text", { x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, panel.x),
       make("text", { x: 0, y: 0, transform: `translate(16 ${(TOP + H - BOTTOM) / 2}) rotate(-90)`, "text-anchor": "middle" }, panel.unit));
+    const ends = [];
     for (const name of shown) {
       const i = names.indexOf(name), kept = panel.series[name].filter((point) => !yLog || point[1] > 0);
       const group = make("g", { style: `stroke:var(--s${i % 8});fill:var(--s${i % 8})`, "data-line": name });
       group.append(make("title", {}, name));
       if (!categories) group.append(make("path", { fill: "none", "stroke-width": 2, "stroke-dasharray": DASHES[Math.floor(i / 8) % 4],
         d: kept.map(([a, b], n) => `${n ? "L" : "M"}${x.to(a).toFixed(1)} ${y.to(b).toFixed(1)}`).join("") }));
-      if (kept.length <= 40) for (const [a, b] of kept) group.append(make("circle", { cx: x.to(a), cy: y.to(b), r: categories ? 5 : 3.5,
-        ...(i >= 8 ? { style: "fill:var(--card)", "stroke-width": 2 } : {}) }));
+      if (kept.length <= 40) for (const [a, b] of kept) group.append(marker(i, x.to(a), y.to(b)));
       svg.append(group);
+      if (!labelled || !kept.length) continue;
+      const end = { name, i, from: [x.to(kept.at(-1)[0]), y.to(kept.at(-1)[1])] };
+      if (W - RIGHT - end.from[0] < 8 * name.length) ends.push(end);
+      else svg.append(caption(end, end.from[0] + 9, end.from[1]));
+    }
+    spread(ends);
+    for (const { name, i, from, y: height } of ends) {
+      svg.append(make("path", { class: "leader", fill: "none", style: `stroke:var(--s${i % 8})`,
+        d: `M${from[0] + 5} ${from[1].toFixed(1)}L${W - RIGHT + 10} ${height.toFixed(1)}` }),
+      caption({ name, i }, W - RIGHT + 13, height));
     }
     const cursor = make("line", { class: "cursor", y1: TOP, y2: H - BOTTOM, x1: -9, x2: -9 });
     svg.append(cursor);

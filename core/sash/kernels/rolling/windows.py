@@ -98,7 +98,7 @@ class CompiledRolling:
     def feed(self, batch: InputColumns, windows: int, out: Any = None) -> Any:
         """Run a batch that completes so many windows, or leave everything as it was."""
         if self.broken:
-            raise RuntimeError("an earlier batch was interrupted half-way: begin with a new Rolling")
+            raise RuntimeError("an earlier batch was interrupted: start a new Rolling")
         batch = as_kernel_columns(self.aggregation, batch)
         if batch.dtypes != self.dtypes:
             before, now = (", ".join(map(str, dtypes)) for dtypes in (self.dtypes, batch.dtypes))

@@ -26,7 +26,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sash_experiments.processes import free_port, processes
+from sash.cli.processes import processes
+from sash_experiments.processes import free_port
 
 __all__ = ["SETTINGS", "SINK", "Job", "Spent", "Turns"]
 

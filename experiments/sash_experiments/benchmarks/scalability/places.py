@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from sash_experiments.processes import cpu_seconds, free_port
+from sash.cli.processes import cpu_seconds
+from sash_experiments.processes import free_port
 
 __all__ = ["Cluster", "Local", "Place", "cluster", "has_image", "local"]
 

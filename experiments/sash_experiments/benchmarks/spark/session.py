@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sash.cli.processes import cpu_seconds, processes
 from sash_experiments.benchmark import Row
-from sash_experiments.processes import cpu_seconds, processes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
