@@ -19,7 +19,7 @@ from sash.engine.decisions import unsupported
 from sash.engine.planner import LanePlan
 from sash.engine.results import AnyOutcome
 from sash.engine.rows.engine import RowEngine
-from sash.frames import Frame
+from sash.frames import Frame, Renumbered
 from sash.query import Query
 from sash.query.lanes import WatermarkOf
 from sash.state.lane_state import LaneState
@@ -130,14 +130,14 @@ class Switch:
             self.engine = engine = columns
         return engine
 
-    def run(self, codes: Array, times: Array | None, frame: Frame, keys: int) -> list[AnyOutcome]:
+    def run(self, codes: Array | Renumbered, times: Array | None, frame: Frame, keys: int) -> list[AnyOutcome]:
         """All results of a batch after which nothing comes, of a lane that holds nothing yet."""
         if self.rows_only is None:
             from sash.engine.columns.whole import run_whole
 
             return [run_whole(self.query, self.lane, codes, times, frame, keys)]
         rows = self.rows()
-        return [rows.process(codes, times, frame, keys), rows.advance(math.inf)]
+        return [rows.process(np.asarray(codes), times, frame, keys), rows.advance(math.inf)]
 
     def restore(self, saved: LaneState) -> None:
         """Go on from a saved state, by the engine that it is of. O(state)."""

@@ -19,8 +19,18 @@ has data of its kind has imported it.
 """
 
 from sash.frames.frame import Frame, columns_of, is_reader
-from sash.frames.key_table import factorize
+from sash.frames.key_table import Renumbered, factorize, number_keys
 from sash.values.arrays import in_micros, to_list
 from sash.values.columns import Coded
 
-__all__ = ["Coded", "Frame", "columns_of", "factorize", "in_micros", "is_reader", "to_list"]
+__all__ = [
+    "Coded",
+    "Frame",
+    "Renumbered",
+    "columns_of",
+    "factorize",
+    "in_micros",
+    "is_reader",
+    "number_keys",
+    "to_list",
+]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -14,9 +15,10 @@ from sash.frames.frame import Frame
 from sash.values.arrays import Array, array_of, concatenate, data_of, mask_of, objects, to_list, with_nulls
 from sash.values.shares import extent, in_shares, shares_of
 
-__all__ = ["KeyTable", "factorize"]
+__all__ = ["KeyTable", "Renumbered", "factorize", "number_keys"]
 
 Key = tuple[Any, ...]
+_MANY = 1 << 14
 _NAN = ("NaN",)
 """Stands for NaN, which no dict finds."""
 
@@ -194,6 +196,40 @@ def _keys(columns: Sequence[Array]) -> list[Any]:
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
 
 
+class Renumbered:
+    """Codes by way of others: ``numbers[codes]``, of which the array is made where it is needed. O(n), once.
+
+    >>> np.asarray(Renumbered(np.array([7, 5, 7]) - 5, np.array([1, -1, 0])))
+    array([0, 1, 0])
+    """
+
+    dtype = np.dtype(np.int64)
+
+    def __init__(self, codes: Array, numbers: Array) -> None:
+        self.codes, self.numbers = codes, numbers
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return self._array
+
+    @cached_property
+    def _array(self) -> Array:
+        array = np.empty(len(self), np.int64)
+
+        def write(begin: int, end: int) -> None:
+            np.take(self.numbers, self.codes[begin:end], out=array[begin:end], mode="clip")
+
+        in_shares(write, shares_of(len(array)))
+        return array
+
+    def tolist(self) -> list[int]:
+        """The numbers as a list. O(n)."""
+        numbers: list[int] = self._array.tolist()
+        return numbers
+
+
 def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array]]:
     """The number of each row's key, from 0 in the order of first appearance, and the distinct keys' columns.
 
@@ -205,19 +241,30 @@ def factorize(frame: Frame, keys: Sequence[str]) -> tuple[Array, dict[str, Array
     >>> codes, distinct
     (array([0, 1, 2, 0]), {'plug': array(['b', 'a', None], dtype=object)})
     """
+    codes, distinct = number_keys(frame, keys)
+    return np.asarray(codes), distinct
+
+
+def number_keys(frame: Frame, keys: Sequence[str]) -> tuple[Array | Renumbered, dict[str, Array]]:
+    """The same; numbers that are one look-up away from the column are left there."""
     if not keys:
-        return np.zeros(len(frame), np.int64), {}
+        return _zeros(len(frame)), {}
     codes, size = _column(frame, keys[0])
     for key in keys[1:]:
         more, of = _column(frame, key)
         if size * of >= 2**62:
             codes, size = _dense(codes)
         codes, size = codes * of + more, size * of
-    codes, first = _by_appearance(*(_dense(codes) if size > 4 * len(codes) + 1024 else (codes, size)))
-    return codes, {key: frame.take(key, first) for key in keys}
+    numbered, first = _by_appearance(*(_dense(codes) if size > 4 * len(codes) + 1024 else (codes, size)))
+    return numbered, {key: frame.take(key, first) for key in keys}
 
 
-def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
+def _zeros(size: int) -> Array:
+    """The codes of one key. Read-only: many take no memory, which would have to be cleared for each batch."""
+    return np.zeros(size, np.int64) if size < _MANY else np.broadcast_to(np.int64(0), size)
+
+
+def _by_appearance(codes: Array, size: int) -> tuple[Array | Renumbered, Array]:
     """Renumber codes below ``size`` in the order of appearance; the codes, and the row where each appears first."""
     number, first = np.full(size, -1, np.int64), np.full(size, -1, np.int64)
     appearances = [np.zeros(0, np.int64)]
@@ -230,6 +277,8 @@ def _by_appearance(codes: Array, size: int) -> tuple[Array, Array]:
         number[codes[appeared]] = np.arange(known, known + len(appeared))
         known += len(appeared)
         appearances.append(appeared)
+        if known == size and unknown is None:
+            return Renumbered(codes, number), appeared
         if unknown is None:
             unknown = _renumber(codes, number, result)
         else:

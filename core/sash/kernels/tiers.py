@@ -40,6 +40,7 @@ __all__ = [
     "one_pass",
     "one_pass_after",
     "prefetch",
+    "worth_compiling",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -341,6 +342,11 @@ def compiling_at_once() -> Iterator[None]:
         yield
     finally:
         COMPILE_ROWS = before
+
+
+def worth_compiling(rows: int) -> bool:
+    """Whether kernels are compiled at once for so many rows."""
+    return rows >= COMPILE_ROWS and not is_disabled()
 
 
 def is_disabled() -> bool:

@@ -21,7 +21,7 @@ from sash.aggregations.base import renamed
 from sash.engine.lane import Mark, Switch
 from sash.engine.planner import Plan
 from sash.engine.results import AnyOutcome, Emitted
-from sash.frames import Frame
+from sash.frames import Frame, Renumbered
 from sash.query.lanes import Lane, OwnWatermark, watermark_of
 from sash.runtime.times import Times
 from sash.runtime.value_errors import raise_naming_row
@@ -80,7 +80,7 @@ class Driver:
         self.rows += len(frame)
         return outcomes
 
-    def run(self, frame: Frame, codes: Array, keys: int) -> list[AnyOutcome]:
+    def run(self, frame: Frame, codes: Array | Renumbered, keys: int) -> list[AnyOutcome]:
         """Take a batch after which nothing comes; what each lane emits."""
         outcomes: list[AnyOutcome] = []
         for lane in self.lanes:
@@ -88,7 +88,7 @@ class Driver:
             try:
                 outcomes += lane.run(codes, array, frame, keys)
             except Exception as error:
-                raise_naming_row(error, self.query, frame, codes, self.rows)
+                raise_naming_row(error, self.query, frame, np.asarray(codes), self.rows)
         self.rows += len(frame)
         return outcomes
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from sash.engine.planner import plan
 from sash.engine.results import Outcome
-from sash.frames import columns_of, factorize, is_reader
+from sash.frames import columns_of, is_reader, number_keys
 from sash.query import Query, arrival_time
 from sash.runtime.driver import Driver
 from sash.runtime.output import Output
@@ -63,7 +63,7 @@ def run(query: Query, data: Any, *, nan: Nan = "null") -> Any:
     if query.time == arrival_time:
         raise ValueError("sash.run takes a whole table, whose rows have no time of arrival: name a column with time=")
     frame = columns_of(data, query.columns, nan)
-    codes, distinct = factorize(frame, query.keys)
+    codes, distinct = number_keys(frame, query.keys)
     driver = Driver(plan(query.using(allowed_lateness=None, early=None), own_watermark=False), own_watermark=False)
     keys = len(next(iter(distinct.values()))) if distinct else min(1, len(codes))
     outcomes = driver.run(frame, codes, keys)

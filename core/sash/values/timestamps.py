@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import numpy as np
 
 from sash.values import Array
-from sash.values.shares import extent, in_shares, shares_of
+from sash.values.shares import Span, scaled, span_of
 
 __all__ = [
     "A_TIME",
@@ -274,7 +274,8 @@ def ticks(array: Array, column: str, row: int) -> Array:
     """
     unit = unit_of(array.dtype, column)
     counts, step = array.astype(f"datetime64[{unit}]", copy=False).view(np.int64), STEPS[unit]
-    low, high = extent(counts) if len(counts) else (0, 0)
+    span = span_of(counts) if len(counts) else Span(0, 0, True)
+    low, high = int(span.low), int(span.high)
     if low < LEAST:
         at = int(counts.argmin())
         refuse_null(array[at], row + at, column)
@@ -282,10 +283,7 @@ def ticks(array: Array, column: str, row: int) -> Array:
         return counts
     if not -MOST <= low * step <= high * step <= MOST:
         _check_bound(counts, MOST // step + 1, array, None, column, row)
-    nanoseconds_ = np.empty(len(counts), np.int64)
-    shares = shares_of(len(counts))
-    in_shares(lambda *rows: np.multiply(counts[slice(*rows)], step, out=nanoseconds_[slice(*rows)]), shares)
-    return nanoseconds_
+    return scaled(counts, step, span)
 
 
 def check_step(step: int, unit: str, column: str) -> None:

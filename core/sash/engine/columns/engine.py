@@ -23,9 +23,10 @@ from sash.engine.columns.kept_chunks import SecondThread
 from sash.engine.columns.moment import Array, Keys, Moment, Pending, bounds, constant, evolve
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.step import State, Step, count_rows, extend_state, place_rows
+from sash.engine.columns.time_order import RowsByTime
 from sash.engine.decisions import decide, unsupported
 from sash.engine.results import Outcome
-from sash.frames import Frame
+from sash.frames import Frame, Renumbered
 from sash.kernels.inputs import readable
 from sash.kernels.row_passes import positions_in
 from sash.query import Query
@@ -135,6 +136,15 @@ class ColumnEngine:
         state, times = self._typed(self._state, times, span)
         values = {name: columns[name] for name in self.query.values}
         return self._assign(*self._step.finish_runs(state, starts, times, values), NONE)
+
+    def finish_in_order(
+        self, codes: Array | Renumbered, times: Array, columns: Mapping[str, Array], span: Span
+    ) -> Outcome | None:
+        """:meth:`finish` for rows in the order of time; None: they are to be ordered by key first."""
+        state, times = self._typed(self._state, times, span)
+        values = {name: columns[name] for name in self.query.values}
+        finished = self._step.finish_in_order(state, RowsByTime(codes, times, values, self.keys), span)
+        return None if finished is None else self._assign(*finished, NONE)
 
     def begin_again(self, keys: int) -> ColumnEngine:
         """Itself, without what it holds."""

@@ -18,6 +18,7 @@ from sash.engine.columns.moment import Array, Keys, Marks, Moment, Pending, Rows
 from sash.engine.columns.rules.all import Rules
 from sash.engine.columns.slicer import merge_slices
 from sash.engine.columns.table import Table
+from sash.engine.columns.time_order import RowsByTime
 from sash.engine.decisions import Decisions
 from sash.engine.planner import chunk_of_batches
 from sash.engine.results import EARLY, Enough, Outcome
@@ -29,6 +30,7 @@ from sash.query import Query
 from sash.query.lanes import Lane, WatermarkOf
 from sash.state.lane_state import next_block
 from sash.values.columns import Runs
+from sash.values.shares import Span
 
 __all__ = ["State", "Step", "count_rows", "extend_state", "place_rows"]
 
@@ -194,6 +196,21 @@ class Step:
             return self._fire(state, Moment(evolve(before, settled=counts), after, state.marks))
         state = _by_ranks(_fit(state, batch.columns))
         return self._slice(state, before, after, evolve(batch, tied=tied), last=True)
+
+    def finish_in_order(self, state: State, rows: RowsByTime, span: Span) -> tuple[State, Outcome] | None:
+        """The same for rows in the order of time, key by key or not. None: they are to be ordered by key first."""
+        if self._decisions.keeps:
+            return None
+        state, keys = _fit(state, rows.columns), len(state.keys)
+        sliced = state.rules.slices_in_order(rows, state.aggregates, span)
+        if sliced is None:
+            return None
+        table, merges = sliced
+        counts = np.bincount(table.code, table.count, keys).astype(np.int64)
+        before = evolve(state.keys, settled=counts)
+        after = evolve(before, watermark=np.full(keys, bounds(state.dtype)[1]), accepted=counts)
+        merges += state.merges + (len(rows.times) - len(table)) * len(state.aggregates)
+        return self._fire(evolve(state, table=table, merges=merges), Moment(before, after, state.marks), last=True)
 
     def scatters_well(self, state: State) -> bool:
         """Whether :meth:`finish` takes rows in any order."""

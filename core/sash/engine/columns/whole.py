@@ -27,7 +27,7 @@ from sash.aggregations.base import Aggregation
 from sash.engine.columns.engine import ColumnEngine
 from sash.engine.columns.moment import Array, constant
 from sash.engine.results import Outcome
-from sash.frames import Frame
+from sash.frames import Frame, Renumbered
 from sash.kernels import tiers
 from sash.kernels.inputs import InputColumns
 from sash.kernels.kinds import NotCompilable
@@ -51,12 +51,19 @@ LEAST = 1 << 16
 Columns = Mapping[str, Array]
 
 
-def run_whole(query: Query, lane: Lane, codes: Array, times: Array | None, frame: Frame, keys: int) -> Outcome:
+def run_whole(
+    query: Query, lane: Lane, codes: Array | Renumbered, times: Array | None, frame: Frame, keys: int
+) -> Outcome:
     """All results of a lane over rows of the keys ``codes``, all below ``keys``. O(rows)."""
     engine = ColumnEngine(query, lane, None, keys=keys)
     columns = engine.values(frame)
     shape = _rolling_shape(query, lane, columns)
     span = None if times is None or not len(times) else span_of(times)
+    if times is not None and span is not None and span.ascends and len(codes) >= LEAST and keys > 1:
+        outcome = engine.finish_in_order(codes, times, columns, span)
+        if outcome is not None:
+            return outcome
+    codes = np.asarray(codes)
     if len(codes) >= LEAST and (keys > 1 or shape is not None) and not engine.scatters_well(span, len(codes)):
         order = Partition(codes, keys)
         if shape is not None and (outcome := _run_rolling(engine, shape, order, times, span, columns)) is not None:

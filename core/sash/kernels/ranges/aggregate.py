@@ -139,9 +139,17 @@ class RangesAggregate(CompiledAggregate):
             rows = slice(begin, end)
             self._over_rows("scatter", columns.part(rows), slots[rows], end - begin, partials)
 
-        kernel = self.kernels.kernels["scatter" if columns.nulls is None or not self._skips else "scatter_nulls"]
-        in_shares(scatter, shares if shares and kernel.compiled else [(0, len(slots))])
+        in_shares(scatter, shares if shares and self.scatters_compiled(columns) else [(0, len(slots))])
         return partials
+
+    def scatter_into(self, partials: Partials, columns: InputColumns, slots: Array, rows: int) -> None:
+        """Merge some more rows, of ``rows`` in all, into partials, as :meth:`scatter` does."""
+        self._over_rows("scatter", columns, slots, len(slots), partials, rows)
+
+    def scatters_compiled(self, columns: InputColumns) -> bool:
+        """Whether rows are scattered by compiled code."""
+        skips = columns.nulls is not None and self._skips
+        return self.kernels.kernels["scatter_nulls" if skips else "scatter"].compiled is not None
 
     def merge(self, a: Partials, b: Partials) -> Partials:
         """a ⊕ b, one by one, a the older."""
@@ -239,13 +247,16 @@ class RangesAggregate(CompiledAggregate):
             raise NotCompilable(f"{self.aggregation!r}: partials of rows do not fit columns of this type") from error
         return partials
 
-    def _over_rows(self, name: str, columns: InputColumns, places: Array, size: int, partials: Partials) -> None:
+    def _over_rows(
+        self, name: str, columns: InputColumns, places: Array, size: int, partials: Partials, expected: int = 0
+    ) -> None:
         arrays = columns.arrays or (np.zeros(size, self.inputs[0]),)
         arrays = tuple(map(readable, arrays, self.inputs))
+        rows = max(size, expected)
         if columns.nulls is None or not self._skips:
-            self.kernels.run(name, size, (arrays, places), (partials,))
+            self.kernels.run(name, rows, (arrays, places), (partials,))
         else:
-            self.kernels.run(f"{name}_nulls", size, (arrays, readable(columns.nulls, np.bool_), places), (partials,))
+            self.kernels.run(f"{name}_nulls", rows, (arrays, readable(columns.nulls, np.bool_), places), (partials,))
 
     def _outputs(self, size: int) -> tuple[Partials, Array]:
         return tuple(np.zeros(size, dtype) for dtype in self.result), np.zeros(size, np.bool_)

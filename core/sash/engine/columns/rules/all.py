@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sash.engine.columns.aggregates import Aggregate
 from sash.engine.columns.moment import Array, CompleteWindows, Keys, Marks, Moment, Rows, bounds, evolve
 from sash.engine.columns.rules import (  # noqa: F401  # which register themselves
     count,
@@ -19,6 +20,8 @@ from sash.engine.columns.rules.base import Covering, Rule, least, rule_of
 from sash.engine.columns.rules.periods import Grid, Periods
 from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
+from sash.engine.columns.time_order import RowsByTime, scatters, slices_between, slices_of_sessions
+from sash.kernels.tiers import worth_compiling
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.shares import Span
@@ -74,6 +77,22 @@ class Rules:
     def are_dense(self, span: Span, rows: int, keys: int) -> bool:
         """Whether so many keys have several of the rows between two edges, on average."""
         return self.slicer.grid.between(int(span.low), int(span.high), rows // (4 * keys)) is not None
+
+    def slices_in_order(
+        self, rows: RowsByTime, aggregates: Sequence[Aggregate], span: Span
+    ) -> tuple[Table, int] | None:
+        """The slices of all rows of a data set, which come in the order of time, and how many merges made some one.
+
+        None: rows have to be ordered by key first, or that is faster.
+        """
+        size = len(rows.times)
+        if not scatters(aggregates):
+            return None
+        if self.scatters_well:
+            edges = self.slicer.grid.between(span.low, span.high, size // (4 * rows.keys))
+            return None if edges is None else (slices_between(edges, rows, aggregates), 0)
+        gap = self.rules[0].least_gap if len(self.rules) == 1 and worth_compiling(size) else None
+        return None if gap is None else slices_of_sessions(gap, rows, aggregates)
 
     def view(self, table: Table, keys: Keys) -> View:
         """The table, ready for look-ups."""

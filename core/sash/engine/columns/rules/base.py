@@ -57,6 +57,8 @@ class Rule:
     """Whether a tuple can complete a window that ends at its own time."""
     open_slices: ClassVar[int] = 1
     """How many of the newest slices may still change if tuples come in order."""
+    least_gap: Any = None
+    """Where rows cut alone: how far apart rows of a key are at least that it cuts between; None: there is no such."""
     ticks: Sequence[TimeWindow | CalendarWindow] = ()
     """The windows whose bounds are its edges, if these are periodic."""
 

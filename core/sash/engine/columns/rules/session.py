@@ -31,24 +31,24 @@ class SessionRule(Rule):
 
     def __init__(self, windows: Windows, dtype: Any, limit: Any) -> None:
         super().__init__(windows, dtype, limit)
-        self.least = min(window.number for _, window in windows.values())
+        self.least_gap = min(window.number for _, window in windows.values())
 
     def buckets(self, dtype: np.dtype[Any]) -> Grid:
-        return Grid([(0, self.least if dtype.kind == "i" else self.least / 2, 0)], dtype)
+        return Grid([(0, self.least_gap if dtype.kind == "i" else self.least_gap / 2, 0)], dtype)
 
     @property
     def has_runs(self) -> bool:
         return len(self.windows) == 1
 
     def runs(self, times: Array, starts: Array) -> tuple[Array, Array, Array]:
-        begins = first_rows(apart(times[:-1], times[1:], self.least), starts)
-        return begins, times[begins], times[np.append(begins[1:], len(times)) - 1] + self.least
+        begins = first_rows(apart(times[:-1], times[1:], self.least_gap), starts)
+        return begins, times[begins], times[np.append(begins[1:], len(times)) - 1] + self.least_gap
 
     def cut(self, rows: Rows, moment: Moment, cut: Array) -> None:
-        cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least)
+        cut[1:] |= apart(rows.times[:-1], rows.times[1:], self.least_gap)
 
     def has_edge(self, pairs: Pairs, moment: Moment) -> Array:
-        return apart(pairs.before, pairs.after, self.least)
+        return apart(pairs.before, pairs.after, self.least_gap)
 
     def complete(self, view: View, moment: Moment) -> CompleteWindows | None:
         if not len(view.table):
