@@ -18,6 +18,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,7 +56,7 @@ class Sample:
     cpu_s: float
 
 
-def batches(rows: int, keys: int, size: int, seed: int) -> Iterator[dict[str, np.ndarray]]:
+def batches(rows: int, keys: int, size: int, seed: int) -> Iterator[dict[str, np.ndarray[Any, Any]]]:
     """The day, in order of time."""
     rng = np.random.default_rng(seed)
     active = int(keys * ACTIVE)

@@ -85,7 +85,7 @@ def crash_everywhere(engine: str, number: int, rows: int, seed: int = 3) -> int:
     Each run takes the same schedule up to its crash. One more run for each call crashes there and at the next call
     after it: while the state is read again.
     """
-    calls = compare(engine, seed, number, frozenset(), rows).world.calls
+    calls: int = compare(engine, seed, number, frozenset(), rows).world.calls
     for call in range(1, calls + 1):
         for crashes in (frozenset([call]), frozenset([call, call + 1])):
             world = compare(engine, seed, number, crashes, rows).world

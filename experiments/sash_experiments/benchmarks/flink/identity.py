@@ -48,6 +48,6 @@ def identity_stream(stream: DataStream) -> DataStream:
     stamped = j_row(
         to_jarray(j_types, [Types.LONG().get_java_type_info(), *(j_read.getTypeAt(i) for i in range(len(read)))])
     )
-    keyed = pipeline.key_by(pairs, j_key, stamped, 128)
+    keyed = pipeline.key_by(pairs, j_key, stamped, 128, None)
     settings = {"python.fn-execution.bundle.time": "100"}  # as Sash has them
     return DataStream(pipeline.run_python(keyed, Identity(), stamped, settings, 128))
