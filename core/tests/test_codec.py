@@ -301,7 +301,7 @@ def _odd(a: Any, b: Any) -> Any:
         ({"windows": {"hour": sash.sliding(9, 1, on="km")}, "allowed_lateness": None}, "ordered by another column"),
         ({"aggregates": {"peak": sash.Max("load")}}, "aggregate 'all' of the saved state is not in the query"),
         ({"aggregates": {**QUERY.aggregates, "n": sash.Count()}}, "aggregate 'n' is not in the saved state"),
-        ({"aggregates": {**QUERY.aggregates, "peak": sash.Max("x")}}, "aggregate 'peak' is another one"),
+        ({"aggregates": {**QUERY.aggregates, "peak": sash.Max("x")}}, "aggregate 'peak' differs from the one in the saved state"),
         (
             {"aggregates": dict(reversed(list(QUERY.aggregates.items())))},
             "another order; in the saved state it is peak, all",

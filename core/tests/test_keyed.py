@@ -282,7 +282,7 @@ class TestState:
     @pytest.mark.parametrize(
         ("query", "says"),
         [
-            (QUERY.using(aggregates={"n": sash.Max("x")}), "aggregate 'n' is another one"),
+            (QUERY.using(aggregates={"n": sash.Max("x")}), "aggregate 'n' differs from the one in the saved state"),
             (QUERY.using(windows={"a": sash.tumbling(4, on="ts")}), "window 'a' is another one"),
             (QUERY.using(allowed_lateness=3), "allowed_lateness"),
             (QUERY.using(key="x"), "its key is \\['k'\\], that of the query is \\['x'\\]"),
@@ -436,7 +436,7 @@ def batch_of_moments(form: str, moments: list[datetime | None]) -> Any:
     st.booleans(),
 )
 def test_a_moment_is_one_key_as_rows_and_as_columns(batches: list[Any], keyed: bool) -> None:
-    query = sash.Query(key="at", windows=sash.sliding(9, 1, partial=True), aggregates={"n": sash.Count()})
+    query = sash.Query(key="at", windows=sash.sliding(99, 1, partial=True), aggregates={"n": sash.Count()})
     kind: Any = KeyedOperator if keyed else sash.Operator
     op, counts = kind(query), Counter[Any]()
     for form, moments, fails in batches:

@@ -184,16 +184,32 @@ def _has_zones(column: Array) -> bool:
 
 def _stack(columns: dict[str, Array], more: dict[str, Array]) -> dict[str, Array]:
     """Columns with further rows after theirs."""
-    return {name: concatenate(column, more[name]) for name, column in columns.items()} or more
+    return {name: concatenate(_typed_nulls(column, more[name]), more[name]) for name, column in columns.items()} or more
+
+
+def _typed_nulls(column: Array, like: Array) -> Array:
+    """A column of objects that are all null as one of the times that follow, which would lose their zone as objects."""
+    if column.dtype.kind != "O" or like.dtype.kind != "M" or any(value is not None for value in column):
+        return column
+    return with_nulls(np.zeros(len(column), like.dtype), np.ones(len(column), np.bool_))
 
 
 def _keys(columns: Sequence[Array]) -> list[Any]:
     """Keys as dicts hold them: one value, or a tuple; NaN is equal to itself."""
-    lists = [to_list(column) for column in columns]
+    lists = [_moments(column) if column.dtype == "M8[ns]" else to_list(column) for column in columns]
     for place, column in enumerate(columns):
         if column.dtype.kind in "fcO":
             lists[place] = [_NAN if value != value else value for value in lists[place]]
     return lists[0] if len(lists) == 1 else list(zip(*lists, strict=True))
+
+
+def _moments(column: Array) -> list[Any]:
+    """Nanoseconds as microseconds where those are the same time: a key's unit may change from batch to batch."""
+    short = column.astype("M8[us]")
+    same = np.isnat(data_of(column)) | (data_of(short) == data_of(column))
+    if same.all():
+        return to_list(short)
+    return [a if is_same else b for a, b, is_same in zip(to_list(short), to_list(column), same, strict=True)]
 
 
 class Renumbered:
