@@ -282,8 +282,8 @@ class TestState:
     @pytest.mark.parametrize(
         ("query", "says"),
         [
-            (QUERY.using(aggregates={"n": sash.Max("x")}), "aggregate 'n' differs from the one in the saved state"),
-            (QUERY.using(windows={"a": sash.tumbling(4, on="ts")}), "window 'a' is another one"),
+            (QUERY.using(aggregates={"n": sash.Max("x")}), "aggregate 'n' differs from the one"),
+            (QUERY.using(windows={"a": sash.tumbling(4, on="ts")}), "window 'a' differs from the one"),
             (QUERY.using(allowed_lateness=3), "allowed_lateness"),
             (QUERY.using(key="x"), "its key is \\['k'\\], that of the query is \\['x'\\]"),
         ],

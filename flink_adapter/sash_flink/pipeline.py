@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
@@ -38,6 +39,7 @@ __all__ = [
 
 BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
 _HELD = ExitStack()
+_logger = logging.getLogger("sash_flink")
 
 
 @cache
@@ -65,6 +67,7 @@ def load_jar(j_env: Any) -> None:
     j_settings = get_j_env_configuration(j_env)
     jars = Configuration.parse_list_value(j_settings.toMap().get("pipeline.jars"))
     if url not in jars:
+        _logger.debug("adding %s to the job", url)
         j_settings.setString("pipeline.jars", str([*jars, url]))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["aggregate", "checked", "create_view", "explain", "output_schema", "register", "rolling"]
 
+_logger = logging.getLogger("sash_spark")
+
 
 def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) -> DataFrame:
     """The results of ``query`` over ``df``: a batch DataFrame gives a batch one, a streaming one a stream.
@@ -26,6 +29,7 @@ def aggregate(df: DataFrame, query: Query, order: Any = None, **options: Any) ->
     type that does not fit is an error here, not in a worker. Further options are those of
     :func:`sash_spark.batch.aggregate_batch` and :func:`sash_spark.streaming.aggregate_stream`.
     """
+    _logger.debug("windows over a %s: %s", "stream" if df.isStreaming else "batch", query.windows)
     if df.isStreaming:
         from sash_spark.streaming import aggregate_stream
 

@@ -9,6 +9,7 @@ a stream of rows turns into one of batches, or the other way round.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from sash.engine.columns.engine import ColumnEngine
 
 __all__ = ["Lane", "Mark", "Switch"]
+
+_logger = logging.getLogger("sash")
 
 Array = np.ndarray[Any, Any]
 
@@ -112,6 +115,7 @@ class Switch:
         if not isinstance(engine, RowEngine):
             rows = RowEngine(self.query, self.planned, self._watermark_of)
             if engine is not None:
+                _logger.debug("windows in the order of %s change from columns to rows", self.lane.order or "arrival")
                 rows.load(engine.save())
             self.engine = engine = rows
         return engine
@@ -126,6 +130,7 @@ class Switch:
 
             columns = ColumnEngine(self.query, self.lane, self._watermark_of, self._mixed)
             if engine is not None:
+                _logger.debug("windows in the order of %s change from rows to columns", self.lane.order or "arrival")
                 columns.load(engine.save())
             self.engine = engine = columns
         return engine

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Self
@@ -21,6 +22,8 @@ from sash.values.arrays import Array
 from sash.windows import Window
 
 __all__ = ["Snapshots"]
+
+_logger = logging.getLogger("sash")
 
 
 class Snapshots(Stream):
@@ -155,6 +158,7 @@ class Snapshots(Stream):
             saved = contents.lanes.get(lane.lane.order or "")
             if saved is not None:
                 lane.restore(saved)
+        _logger.debug("restored the state of %d keys, after %d rows", self.keys, self._driver.rows)
 
     # adding and removing windows
 

@@ -114,8 +114,8 @@ def compatible(old: bytes, new: bytes) -> str | None:
         if was.windows[window] != now.windows[window]:
             name = "the window" if window is None else f"window {window!r}"
             same_order = was.windows[window][0] == now.windows[window][0]
-            change = "is another one" if same_order else "is ordered by another column"
-            return f"{name} {change} than in the saved state: under another name it would start from nothing"
+            change = "differs from the one" if same_order else "is ordered by another column than"
+            return f"{name} {change} in the saved state: under another name it would start from nothing"
     for lane in was.lanes.keys() & now.lanes.keys():
         units = [query.time_units.get(lane) for query in (was, now)]
         if units[0] != units[1]:
