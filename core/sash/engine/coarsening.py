@@ -29,14 +29,14 @@ def next_coarsening(held: int) -> int:
 def coarsen(slices: Sequence[Slice], watches: Sequence[Watch], upto: int, horizon: Any, bundle: Bundle) -> list[Slice]:
     """The slices, of which those before number ``upto`` are merged as far as all watches allow. 1 merge a slice less.
 
-    Nothing given is changed. At most a call of ``is_begin`` for each slice and watch.
+    Nothing given is changed. Costs a window O(log slices) for each of its begins; if only tuples tell them, O(slices).
     """
     mergeable = set(range(1, upto))
     for first, watch in sorted(((watch.keep_from(horizon), watch) for watch in watches), key=lambda pair: pair[0]):
         if first >= upto or not mergeable:
             break  # none that follows needs more
         mergeable.discard(first)
-        mergeable.difference_update([at for at in mergeable if at > first and watch.is_begin(at)])
+        mergeable.difference_update(watch.begins(first, upto))
     merged: list[Slice] = []
     for at, slice_ in enumerate(slices):
         if at not in mergeable:

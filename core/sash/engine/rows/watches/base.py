@@ -89,6 +89,10 @@ class Watch(ABC):
         """Whether one of its windows can begin with slice ``at``, which is not the first that it needs."""
         return True
 
+    def begins(self, low: int, upto: int) -> Iterator[int]:
+        """The slices behind number ``low`` and before ``upto`` with which one of its windows can begin."""
+        return (at for at in range(low + 1, upto) if self.is_begin(at))
+
     def forget(self, horizon: Any) -> None:
         """Drop what is known of windows that can change no more."""
         old = [extent for extent in self.state.revisions if not extent[1] > horizon]

@@ -92,6 +92,13 @@ class TimeWatch(Watch):
         older, younger = self.slices.all[at - 1 : at + 1]
         return bool(self.next_edge(older.last) <= younger.first)
 
+    def begins(self, low: int, upto: int) -> Iterator[int]:
+        """From edge to edge, O(log slices) each: most slices are cut for other windows."""
+        at = low
+        while (at := self.slices.begin(self.next_edge(self.slices.all[at].last))) < upto:
+            if self.is_begin(at):
+                yield at
+
 
 class LastWatch(TimeWatch):
     """The last N tuples every T: ticks are edges on time, the start is a position."""
@@ -143,6 +150,9 @@ class LastWatch(TimeWatch):
 
     def is_begin(self, at: int) -> bool:
         return True  # the ticks to come decide which slices are the last N
+
+    def begins(self, low: int, upto: int) -> Iterator[int]:
+        return iter(range(low + 1, upto))
 
     def keep_from(self, horizon: Any) -> int:
         at = self._behind(horizon)
