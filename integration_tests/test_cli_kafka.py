@@ -19,7 +19,7 @@ import sash
 from sash.cli import main
 from sash.cli.topics import TopicReader
 
-from .kafka_broker import Broker
+from .kafka_broker import ROOT, Broker
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("kafka"), pytest.mark.timeout(300)]
 QUERY = """
@@ -138,10 +138,10 @@ def test_a_run_that_fails_leaves_nothing_and_no_offset(broker: Broker, topics: t
 class Following:
     """``sash run --follow`` in a process of its own."""
 
-    def __init__(self, query: Path, topics: tuple[str, str]) -> None:
+    def __init__(self, query: Path, topics: tuple[str, str], *options: str) -> None:
         source, target = topics
         command = [sys.executable, "-m", "sash", "run", str(query), "--input", source, "--output", target, "--follow"]
-        command += ["--group", f"follow-{source[-4:]}", "--state", str(query.with_name("state")), "--quiet"]
+        command += ["--group", f"follow-{source[-4:]}", "--state", str(query.with_name("state")), "--quiet", *options]
         self._process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Following:
@@ -151,8 +151,8 @@ class Following:
         self._process.kill()
         self._process.communicate()
 
-    def wait(self, enough: Callable[[], bool]) -> None:
-        end = time.monotonic() + 60
+    def wait(self, enough: Callable[[], bool], seconds: float = 60) -> None:
+        end = time.monotonic() + seconds
         while not enough():
             assert time.monotonic() < end
             assert self._process.poll() is None, self._process.stderr and self._process.stderr.read()
@@ -178,6 +178,47 @@ def test_results_of_a_topic_that_grows_come_once_whatever_happens(
             assert following.end(ended_by) in (-signal.SIGKILL, 143)
     assert written(broker, target) == plain(emitted(query, rows(0, 240)))
     assert len(list(query.with_name("state").iterdir())) <= 2
+
+
+def test_flink_that_follows_a_topic_goes_on_after_it_was_killed(
+    broker: Broker, topics: tuple[str, str], query: Path
+) -> None:
+    """Windows are open when the process is killed. Rows of a far time in every partition close them at the end."""
+    source, target = topics
+    jars = str(ROOT / "build" / "kafka" / "flink")
+    far = [{"key": f"plug-{i}", "ts": 1_800_000_000_000, "load": 0} for i in range(4)]
+    pieces = [rows(0, 80), rows(80, 160), [*rows(160, 240), *far]]
+    for number, piece in enumerate(pieces):
+        if number == 0:
+            broker.produce(source, piece)
+        with Following(query, topics, "--engine", "flink", "--jars", jars) as following:
+            if number:
+                broker.produce(source, piece)
+            so_far = [row for part in pieces[: number + 1] for row in part]
+            enough = len(closed(query, so_far))
+            following.wait(lambda: len(broker.read(target)) >= enough, 180)  # noqa: B023
+            following.end(signal.SIGKILL)
+    assert written(broker, target) == plain(closed(query, [row for piece in pieces for row in piece]))
+
+
+def test_spark_that_follows_a_topic_goes_on_at_least_once(broker: Broker, topics: tuple[str, str], query: Path) -> None:
+    """Each key has its own watermark; what was written before a failure may come again."""
+    source, target = topics
+    jars = str(ROOT / "build" / "kafka" / "spark")
+    for begin in range(0, 160, 80):
+        broker.produce(source, rows(begin, begin + 80))
+        with Following(query, topics, "--engine", "spark", "--jars", jars) as following:
+            ahead = set(plain(emitted(query, rows(0, begin + 80))))
+            following.wait(lambda: set(written(broker, target)) >= ahead, 150)  # noqa: B023
+            following.end(signal.SIGKILL)
+    assert set(written(broker, target)) == ahead
+
+
+def closed(query: Path, data: list[dict[str, Any]]) -> list[Any]:
+    """The results of the windows that every key has passed."""
+    asked = sash.load_query(query)
+    upto = min(max(row["ts"] for row in data if row["key"] == key) for key in {row["key"] for row in data})
+    return [result for result in sash.run(asked, data) if result["window_end"] <= upto]
 
 
 def emitted(query: Path, data: list[dict[str, Any]]) -> list[Any]:
@@ -240,7 +281,11 @@ def test_a_broker_that_goes_away_is_named(
         (["--input", "TOPIC-missing"], "there is no such topic"),
         (["--input", "TOPIC"], "has no records, so its columns are unknown"),
         (["--input", "in.csv", "--group", "g"], "--group is for topics"),
-        (["--input", "TOPIC", "--follow", "--engine", "spark"], "--follow runs on the local engine"),
+        (
+            ["--input", "TOPIC", "--follow", "--engine", "flink"],
+            "--follow on flink writes to a topic: say --output",
+        ),
+        (["--input", "TOPIC", "--follow", "--jars", "."], "--jars names a folder, with --follow on an engine"),
         (["--input", "TOPIC", "--follow", "--output", "out.csv"], "--follow never ends"),
         (["--input", "TOPIC", "--follow", "--group", "g"], "--state FOLDER goes with --follow and --group"),
         (["--input", "TOPIC", "--kafka-config", "CONFIG"], "No such configuration property"),

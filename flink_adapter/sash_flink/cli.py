@@ -19,6 +19,7 @@ from pyflink.java_gateway import get_gateway
 import sash_flink
 from sash.spi import DataError, Job, UsageError, in_micros, root_cause
 from sash_flink import pipeline
+from sash_flink.following import follow, settings_of
 from sash_flink.packed import RESULTS, encode
 from sash_flink.pipeline import load_jar
 from sash_flink.results import pack_for_client
@@ -34,10 +35,17 @@ def run(job: Job) -> Iterator[Any]:
     job.tally.doing = "starting Flink"
     if job.scratch != Path():
         os.environ.setdefault("FLINK_LOG_DIR", str(job.scratch / "flink-log"))
+    settings = {} if job.follow is None else settings_of(job.follow.state, job.follow.jars)
     try:
-        env = sash_flink.environment(job.parallelism or 1, {"table.local-time-zone": "UTC"})
+        env = sash_flink.environment(job.parallelism or 1, {"table.local-time-zone": "UTC", **settings})
     except RuntimeError as error:  # no Java
         raise UsageError(str(error)) from error
+    if job.follow is not None:
+        try:
+            follow(env, job)
+        except Py4JJavaError as error:
+            raise DataError(root_cause(_messages(error.java_exception))) from error
+        return
     if not job.streaming:
         env.set_runtime_mode(RuntimeExecutionMode.BATCH)
     stream = _stream(env, job)

@@ -40,6 +40,8 @@ def run(job: Job) -> Iterator[Any]:
     out = str(job.scratch / "out")
     try:
         spark = _session(job)
+        if job.follow is not None:
+            _follow(spark, job)
         job.tally.doing = "computing"
         (_stream if job.streaming else _batch)(spark, job, out)
         job.tally.doing = "writing"
@@ -64,14 +66,15 @@ def _session(job: Job) -> SparkSession:
     log = job.scratch / "spark.log"
     try:
         with _redirect_stderr(log):
-            return SparkSession.getActiveSession() or _start(job.parallelism or os.cpu_count() or 1)
+            jars = () if job.follow is None else job.follow.jars
+            return SparkSession.getActiveSession() or _start(job.parallelism or os.cpu_count() or 1, jars)
     except PySparkRuntimeError as error:
         said = log.read_text(encoding="utf-8").split("\n") if log.exists() else []
         why = next((line for line in said if line and not line.startswith("WARNING")), str(error))
         raise UsageError(f"Spark does not start; it needs Java 17 or newer in JAVA_HOME or on PATH: {why}") from error
 
 
-def _start(tasks: int) -> SparkSession:
+def _start(tasks: int, jars: tuple[Path, ...]) -> SparkSession:
     """A Spark for so many tasks at a time, in this process unless SPARK_MASTER or spark-defaults name another."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings: dict[str, Any] = {
@@ -81,6 +84,8 @@ def _start(tasks: int) -> SparkSession:
         "spark.ui.enabled": False,
         "spark.ui.showConsoleProgress": False,
     }
+    if jars:
+        settings["spark.jars"] = ",".join(str(jar.resolve()) for jar in jars)
     master = os.environ.get("SPARK_MASTER", f"local[{tasks}]")
     if master.startswith("local"):  # nobody else has to reach it
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -155,6 +160,31 @@ def _stream(spark: SparkSession, job: Job, out: str) -> None:
     while not running.awaitTermination(1):
         _count(job, running.recentProgress)
     _count(job, running.recentProgress)
+
+
+def _follow(spark: SparkSession, job: Job) -> None:
+    """From topic to topic by Spark's own connector, at least once, until interrupted.
+
+    Offsets and state are in the stream's checkpoint. What a micro-batch had written before it failed is written again.
+    """
+    assert job.follow is not None
+    source, target, query = job.follow.source, job.follow.target, job.query
+    own = {f"kafka.{name}": value for name, value in job.follow.settings.items()}
+    read = {"kafka.bootstrap.servers": source.servers, "subscribe": source.name, "startingOffsets": "earliest"} | own
+    record = F.from_json(F.col("value").cast("string"), _schema(job), {"mode": "FAILFAST"}).alias("record")
+    places = [F.col(name).alias(place) for name, place in zip(("partition", "offset"), _ORDER, strict=True)]
+    raw = spark.readStream.format("kafka").options(**read).load().where("value IS NOT NULL")
+    rows = raw.select(record, *places).select("record.*", *_ORDER)
+    folder = str(job.follow.state / "checkpoint")
+    results = sash_spark.aggregate(rows, query, order=list(_ORDER))
+    text = len(query.keys) == 1 and results.schema[0].dataType.typeName() == "string"
+    keys = [F.col(f"`{name}`") for name in query.keys]
+    key = keys[0] if text else F.to_json(F.struct(*keys)) if keys else F.lit(None).cast("string")
+    value = F.to_json(F.struct("*"), {"ignoreNullFields": "false"})
+    write = {"kafka.bootstrap.servers": target.servers, "topic": target.name, "checkpointLocation": folder} | own
+    job.tally.doing = "following"
+    stream = results.select(key.alias("key"), value.alias("value")).writeStream.format("kafka").options(**write)
+    stream.start().awaitTermination()
 
 
 def _count(job: Job, progress: list[Any]) -> None:

@@ -7,7 +7,7 @@ their adapters, so that this package need not import them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -19,6 +19,7 @@ from sash.runtime.run import run
 
 if TYPE_CHECKING:
     from sash.cli.files import Source
+    from sash.cli.topics import Topic
 
 __all__ = [
     "DATA",
@@ -26,6 +27,7 @@ __all__ = [
     "USAGE",
     "DataError",
     "Engine",
+    "Follow",
     "InputError",
     "Job",
     "Tally",
@@ -56,6 +58,20 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Follow:
+    """Topics that a job goes on from and to until it is interrupted, by the engine's own connector for Kafka."""
+
+    source: Topic
+    target: Topic
+    group: str
+    state: Path
+    """The folder of the engine's checkpoints."""
+    settings: Mapping[str, str]
+    jars: tuple[Path, ...]
+    """Those of the connector; none where the engine has them already."""
+
+
+@dataclass(frozen=True)
 class Job:
     """What an engine has to do."""
 
@@ -66,6 +82,8 @@ class Job:
     scratch: Path = Path()
     """A folder of its own, which is removed afterwards."""
     tally: Tally = field(default_factory=Tally)
+    follow: Follow | None = None
+    """What is followed instead of the source, which has some of its records; None: the source is all."""
 
 
 Engine = Callable[[Job], Iterator[Any]]

@@ -8,13 +8,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from sash.cli.engines import DataError, Engine, InputError, Job, Tally, UsageError, engine, engines
+from sash.cli.engines import DataError, Engine, Follow, InputError, Job, Tally, UsageError, engine, engines
 from sash.cli.files import Source, arrow, in_micros
 from sash.cli.following import States, follow
 from sash.cli.options import add_allow_imports, positive, query_of
@@ -56,8 +56,11 @@ def add(commands: Any) -> None:
     run.add_argument("--engine", default="local", help=f"{', '.join(engines())} (default %(default)s)")
     run.add_argument("--streaming", action="store_true", help="take the files as a stream, in the order of writing")
     run.add_argument("--group", metavar="NAME", help="read what this group has not read of the topic, and commit it")
-    run.add_argument("--follow", action="store_true", help="take the topic as it grows, until interrupted (local)")
+    run.add_argument("--follow", action="store_true", help="take the topic as it grows, until interrupted")
     run.add_argument("--state", type=Path, metavar="FOLDER", help="where --follow keeps the state of the group")
+    run.add_argument(
+        "--jars", type=Path, metavar="FOLDER", help="with --follow: the connector for Kafka, if the engine lacks it"
+    )
     run.add_argument("--kafka-config", type=Path, metavar="FILE", help="settings of Kafka's clients, name=value a line")
     run.add_argument("--parallelism", type=positive, metavar="N", help="tasks at a time, on engines that have them")
     run.add_argument("--format", choices=FORMATS, help="of the input, if file names do not show it")
@@ -100,6 +103,10 @@ def _run(options: argparse.Namespace) -> None:
     source, target = place(options.input), None if options.output is None else place(options.output)
     _check_topics(options, source, target)
     settings, read, begin = settings_of(options.kafka_config), None, time.perf_counter()
+    if options.follow and options.engine != "local":
+        assert isinstance(source, Topic) and isinstance(target, Topic)
+        _follow_on_engine(options, query, run, source, target, settings)
+        return
     with tempfile.TemporaryDirectory(prefix="sash-run-") as scratch:
         if isinstance(source, Topic):
             read = TopicReader(source, options.group, settings)
@@ -129,12 +136,50 @@ def _check_topics(options: argparse.Namespace, source: Place, target: Place | No
     for option in ("group", "follow"):
         if getattr(options, option) and not isinstance(source, Topic):
             raise UsageError(f"--{option} is for topics, such as --input kafka://localhost:9092/plugs")
-    if options.follow and options.engine != "local":
-        raise UsageError("--follow runs on the local engine; docs/clusters.md has jobs on Spark and Flink that do")
+    if options.follow and options.engine != "local" and not (isinstance(target, Topic) and options.state):
+        raise UsageError(
+            f"--follow on {options.engine} writes to a topic: say --output, --group NAME and --state FOLDER"
+        )
+    if options.jars is not None and not (options.follow and options.jars.is_dir() and options.engine != "local"):
+        raise UsageError("--jars names a folder, with --follow on an engine that reads topics itself")
     if options.follow and not (target is None or isinstance(target, Topic) or str(target) == "-"):
         raise UsageError(f"--follow never ends, so {target} would never be whole: write to a topic or to -")
     if (options.state is not None) != bool(options.follow and options.group):
         raise UsageError("--state FOLDER goes with --follow and --group, and they with it")
+
+
+def _follow_on_engine(
+    options: argparse.Namespace, query: Query, run: Engine, source: Topic, target: Topic, settings: Mapping[str, str]
+) -> None:
+    """Have an engine follow a topic. Ends only by an exception, such as Ctrl-C.
+
+    Columns have the types of the topic's first records, which stay in the folder of the state.
+    """
+    options.state.mkdir(parents=True, exist_ok=True)
+    sample = options.state / "sample.jsonl"
+    if not sample.exists():
+        read = TopicReader(source, None, settings)
+        read.open()
+        with new_file(sample) as file:
+            if not read.sample(file):
+                raise InputError(f"{source} has no records, so its columns are unknown")
+    jars = () if options.jars is None else tuple(sorted(options.jars.glob("*.jar")))
+    follow = Follow(source, target, options.group, options.state.resolve(), settings, jars)
+    with tempfile.TemporaryDirectory(prefix="sash-run-") as scratch:
+        records = _source_of(options, query, sample)
+        job = Job(query, records, True, options.parallelism, Path(scratch), follow=follow)
+        for _ in run(job):
+            pass
+
+
+def _source_of(options: argparse.Namespace, query: Query, data: Path) -> Source:
+    """The data, which has the columns that the query reads."""
+    source = Source.of(data, options.format, options.streaming)
+    missing = [name for name in query.columns if name not in source.schema.names]
+    if missing:
+        there = ", ".join(map(repr, source.schema.names))
+        raise DataError(f"{options.input} has no column {missing[0]!r}, which the query reads; it has {there}")
+    return source
 
 
 def _run_job(
@@ -152,11 +197,7 @@ def _run_job(
         tally = Tally()
         with nullcontext() if options.quiet else _progress_line(tally, None):
             follow(query, read, out, States(options.state), tally)
-    source = Source.of(_data(options, place, read, scratch), options.format, options.streaming)
-    missing = [name for name in query.columns if name not in source.schema.names]
-    if missing:
-        there = ", ".join(map(repr, source.schema.names))
-        raise DataError(f"{options.input} has no column {missing[0]!r}, which the query reads; it has {there}")
+    source = _source_of(options, query, _data(options, place, read, scratch))
     job = Job(query, source, options.streaming, options.parallelism, scratch)
     with nullcontext() if options.quiet else _progress_line(job.tally, source.rows()):
         for table in run(job):

@@ -195,6 +195,23 @@ class TopicReader:
             path.unlink()
         return count
 
+    def sample(self, target: Path, most: int = _PIECE) -> int:
+        """Write the first records that there are to a file of JSON lines, about ``most``; how many there are."""
+        count, left, heard = 0, set(self.offsets), time.monotonic()
+        with target.open("wb") as file:
+            while left and count < most:
+                messages = self.poll(most, 1.0)
+                heard = time.monotonic() if messages else heard
+                if time.monotonic() - heard > _PATIENCE_S:
+                    raise InputError(f"{self.topic}: no broker answers any more")
+                for message in messages:
+                    if message.error() is not None:
+                        left.discard(message.partition())
+                    elif message.value() is not None:
+                        count += 1
+                        file.write(_line(message, self.topic) + b"\n")
+        return count
+
     def positions(self, metadata: str = "") -> list[Any]:
         """The offsets up to which records were read, as they are committed."""
         kafka = _library()
