@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,10 +42,12 @@ from sash.stores import LMDBStore, RocksDBStore, StoreError
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 store = {"lmdb": LMDBStore, "rocksdb": RocksDBStore}[sys.argv[1]](sys.argv[2])
-resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
+limit = int(sys.argv[3])
+if limit:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 header = None
 try:
-    for number in range(1000):
+    for number in range(10_000):
         store.commit({b"%d" % number: bytes(1000)}, b"%d" % number, header)
         header = b"%d" % number
 except StoreError as error:
@@ -99,10 +103,34 @@ def test_damaged_files_are_refused_or_give_what_was_stored(kind: str, tmp_path: 
 
 @pytest.mark.parametrize("kind", STORES)
 def test_a_full_disk_is_a_store_error_and_loses_no_commit(kind: str, tmp_path: Path) -> None:
-    *said, last = run(FILL_DISK, kind, tmp_path / "store")
+    *said, last = run(FILL_DISK, kind, tmp_path / "store", 300_000)
     assert said and all(f"the {STORES[kind].__name__[:-5]} store in " in line for line in said)
     store = STORES[kind](tmp_path / "store")
     (header,) = store.get([b"header"])
     assert header is not None and f"last header: {header.decode()}" == last
     assert None not in store.get([b"%d" % number for number in range(int(header) + 1)])
+    store.close()
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 3 MB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a file system; a limit on files stands in for it above")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_a_disk_that_is_full_is_a_store_error_until_there_is_room(kind: str, small_disk: Path) -> None:
+    *said, last = run(FILL_DISK, kind, small_disk / "store", 0)
+    assert said and all("No space left on device" in line or line.startswith("close:") for line in said)
+    assert all(f"the {STORES[kind].__name__[:-5]} store in " in line for line in said)
+    subprocess.run(["mount", "-o", "remount,size=64m", small_disk], check=True)
+    store = STORES[kind](small_disk / "store")
+    (header,) = store.get([b"header"])
+    assert header is not None and f"last header: {header.decode()}" == last
     store.close()

@@ -110,7 +110,7 @@ def deal(j_stream: Any, tasks: int) -> Any:
     return j_stream.rebalance().transform("sash: deal", j_stream.getType(), rows).setParallelism(tasks)
 
 
-def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int, uid: str | None) -> Any:
+def key_by(j_stream: Any, j_key: Any, j_value: Any, max_parallelism: int, uid: str | None = None) -> Any:
     """The stream of keys and stamped values, keyed in place: records are exchanged only once.
 
     ``uid`` is what the watermark in checkpoints belongs to, with that of the windows.

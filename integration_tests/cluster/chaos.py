@@ -1,10 +1,10 @@
 """All faults in random order, several times over, on streams that go on: ``make chaos``.
 
-    python -m integration_tests.cluster.chaos [--seed N] [--faults 36] [--streams flink redis] [--output chaos.csv]
+    python -m integration_tests.cluster.chaos [--seed N] [--faults 64] [--minutes M] [--streams flink redis] [--docs]
 
 Flink, Spark and Redis run side by side, on one Kafka. What is written has a line for each fault, with the seconds until
 results of what came after it were there, and one for each stream, with its rows. It ends with 1 if a row was lost or
-came twice.
+came twice. ``--docs`` puts the tables into docs/faults.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import csv
 import itertools
+import math
 import random
 import sys
 import time
@@ -19,7 +20,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import median
 from tempfile import TemporaryDirectory
+
+from sash_experiments.tables import insert
 
 from . import engine
 from .faults import FAULTS, Fault, Stream, inflicted
@@ -33,6 +37,7 @@ from .spark_stage import SparkStage
 
 __all__ = ["main"]
 
+PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 STREAMS = ["redis", "flink", "spark"]
 COLUMNS = ["seed", "number", "stream", "fault", "recovery_seconds", "expected", "got", "duplicates", "losses"]
 
@@ -74,16 +79,26 @@ def begun(names: Sequence[str], host: engine.Host) -> dict[str, Stream]:
     return streams
 
 
-def run(shared: Path, seed: int, count: int, names: Sequence[str]) -> Iterator[Line]:
-    """Inflict so many; lines as they come. Interrupted, it ends the streams and counts what there is."""
-    prepare(shared)
-    streams = begun(names, engine.Host(shared))
+def run(host: engine.Host, seed: int, count: int, names: Sequence[str], minutes: float) -> Iterator[Line]:
+    """Inflict so many; lines as they come. Interrupted, or after so long, it ends the streams and counts."""
+    end = time.monotonic() + 60 * minutes
+    prepare(host.shared)
+    streams = begun(names, host)
     done = 0
     with suppress(KeyboardInterrupt):
         for number, fault in enumerate(in_random_order(seed, count, names), 1):
-            seconds = inflicted(fault, streams[fault.stream])
+            if time.monotonic() > end:
+                break
             done = number
-            yield Line(seed, number, fault.stream, fault.name, round(seconds, 1))
+            try:
+                seconds = round(inflicted(fault, streams[fault.stream]), 1)
+            except (TimeoutError, RuntimeError, AssertionError, OSError) as error:  # the others are still to come
+                print(f"{fault}: {error}", file=sys.stderr)
+                yield Line(seed, number, fault.stream, f"{fault.name}: NOT RECOVERED")
+                for storage in host.storages.values():
+                    storage.mend()
+                continue
+            yield Line(seed, number, fault.stream, fault.name, seconds)
     for stream in streams.values():
         yield Line(seed, done, **asdict(stream.end()))
 
@@ -93,16 +108,23 @@ def row(line: Line) -> list[str]:
 
 
 def as_markdown(lines: list[Line]) -> str:
-    """Two tables: the faults, and the rows of each stream."""
-    faults = ["| | stream | fault | recovery, s |", "| ---: | --- | --- | ---: |"]
-    faults += [f"| {x.number} | {x.stream} | {x.fault} | {x.recovery_seconds} |" for x in lines if x.fault]
+    """Two tables: the faults with their recoveries, and the rows of each stream."""
+    seconds: dict[tuple[str, str], list[float]] = {}
+    for line in lines:
+        if line.fault:
+            seconds.setdefault((line.stream, line.fault), []).append(line.recovery_seconds or math.inf)
+    faults = ["| stream | fault | times | median recovery, s | longest, s |", "| --- | --- | ---: | ---: | ---: |"]
+    faults += [
+        f"| {stream} | {fault} | {len(took)} | {median(took):.1f} | {max(took):.1f} |"
+        for (stream, fault), took in sorted(seconds.items())
+    ]
     rows = [
         "| stream | faults | rows expected | rows got | duplicates | losses |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for x in lines:
         if not x.fault:
-            count = sum(bool(other.fault) and other.stream == x.stream for other in lines)
+            count = sum(len(took) for (stream, _), took in seconds.items() if stream == x.stream)
             rows.append(f"| {x.stream} | {count} | {x.expected} | {x.got} | {x.duplicates} | {x.losses} |")
     return "\n".join([*faults, "", *rows])
 
@@ -111,7 +133,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run, print and write the table."""
     parser = argparse.ArgumentParser(prog="chaos", description="All faults in random order.")
     parser.add_argument("--seed", type=int, default=time.time_ns() % 100_000, help="of the order; printed")
-    parser.add_argument("--faults", type=int, default=2 * len(FAULTS), help="how many")
+    parser.add_argument("--faults", type=int, default=max(64, 2 * len(FAULTS)), help="how many")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="no more faults after so long")
+    parser.add_argument("--docs", action="store_true", help="put the tables into docs/faults.md")
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS, help="whose; all by default")
     parser.add_argument("--output", type=Path, default=Path("experiments/results/chaos.csv"))
     given = parser.parse_args(arguments)
@@ -122,10 +146,15 @@ def main(arguments: list[str] | None = None) -> int:
     engine.remove_leftovers()
     lines: list[Line] = []
     try:
-        with TemporaryDirectory(prefix="sash-chaos-") as folder:
-            for line in run(Path(folder), given.seed, given.faults, given.streams):
-                lines.append(line)
-                print(*filter(None, row(line)[1:]), sep="  ", flush=True)
+        with TemporaryDirectory(prefix="sash-chaos-", ignore_cleanup_errors=True) as folder:
+            host = engine.Host(Path(folder))
+            try:
+                for line in run(host, given.seed, given.faults, given.streams, given.minutes):
+                    lines.append(line)
+                    print(*filter(None, row(line)[1:]), sep="  ", flush=True)
+            finally:
+                engine.remove_leftovers()
+                host.close()
     finally:
         engine.remove_leftovers()
     with given.output.open("w", newline="") as file:
@@ -133,7 +162,10 @@ def main(arguments: list[str] | None = None) -> int:
         writer.writerow(COLUMNS)
         writer.writerows(map(row, lines))
     print(f"\n{as_markdown(lines)}\n\nseed {given.seed}: make chaos ARGS='--seed {given.seed}' has the same order")
-    return int(any(line.duplicates or line.losses for line in lines))
+    if given.docs:
+        insert(as_markdown(lines), PAGE, "chaos")
+    unrecovered = [line for line in lines if line.fault and line.recovery_seconds is None]
+    return int(bool(unrecovered) or any(line.duplicates or line.losses for line in lines))
 
 
 if __name__ == "__main__":

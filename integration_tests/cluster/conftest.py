@@ -36,10 +36,12 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[engine.Host]:
     engine.remove_leftovers()
     shared = tmp_path_factory.mktemp("cluster")
     prepare(shared)
+    there = engine.Host(shared)
     try:
-        yield engine.Host(shared)
+        yield there
     finally:
         engine.remove_leftovers()
+        there.close()
 
 
 @pytest.fixture(scope="session")

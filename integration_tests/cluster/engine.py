@@ -24,6 +24,8 @@ from docker.errors import DockerException  # type: ignore[import-untyped]
 from testcontainers.core.container import DockerContainer
 from testcontainers.core.network import Network
 
+from .storage import Storage
+
 __all__ = ["LABEL", "PATIENCE", "SHARED", "Host", "Node", "available", "remove_leftovers", "wait_for"]
 
 IMAGE = "sash-skeleton:latest"
@@ -98,8 +100,14 @@ class Host:
         self.client = docker.from_env()
         _make_image(self.client)
         self.share = _share(self.client)
+        self.storages = {name: Storage(shared / f"{name}-storage") for name in ("flink", "spark")}
         self.network = Network(docker_network_kw={"labels": _label()})
         self.network.create()
+
+    def close(self) -> None:
+        """Let go of file systems."""
+        for storage in self.storages.values():
+            storage.close()
 
     def node(
         self, name: str, command: Sequence[str], ports: Ports = (), environment: Mapping[str, str] | None = None

@@ -17,6 +17,8 @@ __all__ = ["FAULTS", "Fault", "Stream", "inflicted"]
 
 BEFORE, AFTER = 6, 15
 """Seconds of the stream that come before a fault, and while it lasts: the second must close a window."""
+HANGING = 15
+"""Seconds for which a broker does not answer."""
 
 
 class Stream(Protocol):
@@ -61,6 +63,19 @@ def _kill_broker(stage: Any) -> None:
     stage.kafka.node.restart()
 
 
+def _pause_broker(stage: Any) -> None:
+    stage.kafka.node.pause()
+    time.sleep(HANGING)
+    stage.kafka.node.unpause()
+
+
+def _cut_off_broker(stage: Any) -> None:
+    stage.kafka.node.cut_off()
+    time.sleep(HANGING)
+    stage.kafka.node.reconnect()
+    stage.kafka.wait()
+
+
 FAULTS = [
     Fault("flink", "TaskManager killed", FlinkStage.kill_taskmanager),
     Fault("flink", "TaskManager paused past the heartbeat", FlinkStage.pause_taskmanager),
@@ -72,13 +87,27 @@ FAULTS = [
     Fault("flink", "exception in the operator", FlinkStage.fail),
     Fault("flink", "savepoint, parallelism 2 → 1 or 1 → 2", FlinkStage.rescale),
     Fault("flink", "Kafka broker killed", _kill_broker),
+    Fault("flink", "Kafka broker hangs", _pause_broker),
+    Fault("flink", "Kafka broker cut off the network and back", _cut_off_broker),
+    Fault("flink", "JobManager cut off the network and back", FlinkStage.cut_off_jobmanager),
+    Fault("flink", "checkpoint storage full", FlinkStage.fill_storage),
+    Fault("flink", "recovery without checkpoint storage", FlinkStage.lose_storage_in_recovery),
+    Fault("flink", "TaskManager killed during recovery", FlinkStage.kill_taskmanager_in_recovery),
+    Fault("flink", "Python worker and Kafka broker killed", FlinkStage.kill_worker_and_broker),
     Fault("spark", "executor killed", SparkStage.kill_executor),
     Fault("spark", "worker killed", SparkStage.kill_worker),
     Fault("spark", "driver killed, from the checkpoint", SparkStage.kill_driver),
     Fault("spark", "driver killed, another number of workers", SparkStage.change_workers),
     Fault("spark", "poison records", SparkStage.poison, _letters_are_there),
     Fault("spark", "Kafka broker killed", _kill_broker),
+    Fault("spark", "Kafka broker hangs", _pause_broker),
+    Fault("spark", "checkpoint storage full", SparkStage.fill_storage),
+    Fault("spark", "recovery with checkpoint storage full", SparkStage.fill_storage_in_recovery),
+    Fault("spark", "driver killed during recovery", SparkStage.kill_driver_and_worker),
+    Fault("spark", "executor and Kafka broker killed", SparkStage.kill_executor_and_broker),
     Fault("redis", "server killed", RedisStage.kill),
+    Fault("redis", "server hangs", RedisStage.pause),
+    Fault("redis", "server killed during recovery", RedisStage.kill_in_recovery),
     Fault("redis", "server and the window's process killed", RedisStage.lose_the_window),
 ]
 

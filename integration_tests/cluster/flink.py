@@ -18,7 +18,7 @@ __all__ = ["FlinkCluster"]
 ROOT = Path(__file__).parents[2]
 OF_JOBS = {
     "execution.checkpointing.interval": "1s",
-    "execution.checkpointing.dir": f"file://{SHARED}/checkpoints",
+    "execution.checkpointing.dir": f"file://{SHARED}/flink-storage/checkpoints",
     "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
     "state.backend.type": "hashmap",
     "restart-strategy.type": "fixed-delay",
@@ -119,6 +119,10 @@ class FlinkCluster:
         """How many have been completed."""
         return int(self.get(f"/jobs/{job}/checkpoints")["counts"]["completed"])
 
+    def failed_checkpoints(self, job: str) -> int:
+        """How many have failed."""
+        return int(self.get(f"/jobs/{job}/checkpoints")["counts"]["failed"])
+
     def exceptions(self, job: str) -> str:
         """What made a job fail last."""
         told = self.get(f"/jobs/{job}/exceptions")["exceptionHistory"]["entries"]
@@ -169,10 +173,10 @@ class FlinkCluster:
 
     def latest_checkpoint(self, job: str) -> str:
         """Where the newest one lies, by the files: the JobManager need not be there."""
-        folder = self.host.shared / "checkpoints" / job
+        folder = self.host.shared / "flink-storage" / "checkpoints" / job
         whole = [path for path in folder.glob("chk-*") if (path / "_metadata").exists()]
         newest = max(whole, key=lambda path: int(path.name.removeprefix("chk-")))
-        return f"file://{SHARED}/checkpoints/{job}/{newest.name}"
+        return f"file://{SHARED}/flink-storage/checkpoints/{job}/{newest.name}"
 
     def stop(self) -> None:
         for node in [*self.taskmanagers, self.jobmanager]:

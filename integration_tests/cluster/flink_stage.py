@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from .engine import Node, wait_for
@@ -84,6 +85,46 @@ class FlinkStage(Stage):
         jobmanager.restart()
         self.cluster.wait(len(self.cluster.taskmanagers))
         self._submit(checkpoint)
+
+    def cut_off_jobmanager(self) -> None:
+        """The halves of the cluster do not hear each other until both have given up waiting."""
+        node = self.cluster.jobmanager
+        node.cut_off()
+        time.sleep(15)
+        node.reconnect()
+        wait_for("the JobManager", lambda: self.cluster.slots() >= 0)
+
+    def fill_storage(self) -> Mend:
+        """No checkpoint can be written: one has failed when this returns."""
+        failed = self.cluster.failed_checkpoints(self.job)
+        storage = self.cluster.host.storages["flink"]
+        storage.fill()
+        wait_for("a checkpoint that fails", lambda: self.cluster.failed_checkpoints(self.job) > failed)
+        return storage.mend
+
+    def lose_storage_in_recovery(self) -> Mend:
+        """The worker dies, and for some seconds there is no checkpoint to start from."""
+        storage = self.cluster.host.storages["flink"]
+        storage.hide()
+        self.kill_worker()
+        wait_for("the failure", lambda: not self.cluster.running(self.job))
+        time.sleep(5)  # restarts come twice a second
+        return storage.mend
+
+    def kill_taskmanager_in_recovery(self) -> Mend:
+        """The worker dies, and while the job starts again the TaskManager does, too."""
+        node = self._busy()
+        self.kill_worker()
+        wait_for("the failure", lambda: not self.cluster.running(self.job))
+        node.kill()
+        self._noticed()
+        return node.restart
+
+    def kill_worker_and_broker(self) -> None:
+        """Both at once."""
+        self.kill_worker()
+        self.kafka.node.kill()
+        self.kafka.node.restart()
 
     def rescale(self) -> None:
         """Stop with a savepoint, and go on with 2 tasks instead of 1, or with 1 instead of 2."""

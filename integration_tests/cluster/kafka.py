@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from .engine import SHARED, Host, wait_for
+from .engine import PATIENCE, SHARED, Host, wait_for
 
 __all__ = ["Kafka", "free_port"]
 
@@ -57,13 +57,15 @@ class Kafka:
 
     def produce(self, topic: str, records: Iterable[tuple[str, Mapping[str, Any] | str]]) -> int:
         """Send records, a key and a value each; how many. All are acknowledged when it returns."""
-        producer = Producer({"bootstrap.servers": self.outside, "enable.idempotence": True, "log_level": 0})
+        patience = {"message.timeout.ms": int(PATIENCE * 1000)}  # a busy machine needs minutes to restart a broker
+        settings = {"bootstrap.servers": self.outside, "enable.idempotence": True, "log_level": 0}
+        producer = Producer({**settings, **patience})
         count = 0
         for key, value in records:
             producer.produce(topic, (value if isinstance(value, str) else json.dumps(value)).encode(), key.encode())
             producer.poll(0)
             count += 1
-        left = producer.flush(60)
+        left = producer.flush(PATIENCE)
         assert not left, f"{left} records were not acknowledged"
         return count
 

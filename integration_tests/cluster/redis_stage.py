@@ -101,6 +101,24 @@ class RedisStage:
             return
         raise AssertionError("nothing was refused while there was no server")
 
+    def pause(self) -> None:
+        """The server hangs until a value is refused."""
+        self.node.pause()
+        try:
+            for _ in range(10_000):
+                self._slide()
+        except StoreAway:
+            return
+        finally:
+            self.node.unpause()
+        raise AssertionError("nothing was refused while the server hung")
+
+    def kill_in_recovery(self) -> None:
+        """kill -9 of the server while it reads its log after another."""
+        self.kill()
+        self.node.kill()
+        self.node.restart()
+
     def lose_the_window(self) -> None:
         """The process that has the window dies, too: what it had flushed, or more, is in the server."""
         self.window.abandon()

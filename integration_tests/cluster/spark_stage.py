@@ -27,7 +27,7 @@ class SparkStage(Stage):
         self.begin()
 
     def _start(self) -> None:
-        arguments = (self.kafka.inside, self.source, self.sink, self.dead, f"{SHARED}/{self.name}-checkpoint")
+        arguments = (self.kafka.inside, self.source, self.sink, self.dead, f"{SHARED}/spark-storage/checkpoint")
         self.driver = self.cluster.start("spark_kafka.py", *arguments)
 
     def kept(self, written: list[Written]) -> list[Written]:
@@ -67,3 +67,34 @@ class SparkStage(Stage):
         else:
             self.cluster.remove_worker()
         self._start()
+
+    def fill_storage(self) -> Mend:
+        """The query fails as it writes its state or its logs; there is room again when it is started anew."""
+        storage = self.cluster.host.storages["spark"]
+        storage.fill()
+
+        def mend() -> None:
+            wait_for("the end of the driver", self.driver.ended)
+            storage.mend()
+            self.driver.stop()
+            self._start()
+
+        return mend
+
+    def fill_storage_in_recovery(self) -> Mend:
+        """The driver dies, and the next one finds no room."""
+        mend = self.fill_storage()
+        self.kill_driver()
+        return mend
+
+    def kill_driver_and_worker(self) -> Mend:
+        """The driver dies while it recovers from the loss of a worker."""
+        mend = self.kill_worker()
+        self.kill_driver()
+        return mend
+
+    def kill_executor_and_broker(self) -> None:
+        """Both at once."""
+        self.kill_executor()
+        self.kafka.node.kill()
+        self.kafka.node.restart()
