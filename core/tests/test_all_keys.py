@@ -57,21 +57,12 @@ def streams(draw: st.DrawFn, query: Any) -> Stream:
     return Stream(asked, events, ways, own, draw(cuts(events)))
 
 
-class Unmoved(Evaluator):
-    """An evaluator whose watermark rows do not move."""
-
-    def _accept(self, lane: Any, row: Any) -> None:
-        watermark = lane.watermark
-        super()._accept(lane, row)
-        lane.watermark = watermark if lane.order is not None else lane.watermark
-
-
 class Oracle:
     """One evaluator a key; by the watermark of the stream, all are advanced after each row."""
 
     def __init__(self, stream: Stream) -> None:
         self._query, self._own = stream.query, stream.own
-        self._kind = Evaluator if stream.own == "key" else Unmoved
+        self._own_watermark = stream.own == "key"
         self._evaluators: dict[Any, Evaluator] = {}
         self._watermarks: dict[str, Any] = {}
         self._advances: list[Event] = []
@@ -84,7 +75,7 @@ class Oracle:
                 continue
             key = named(event[1]["key"])
             if key not in self._evaluators:
-                self._evaluators[key] = self._kind(self._query)
+                self._evaluators[key] = Evaluator(self._query, self._own_watermark)
                 for advance in self._advances:
                     self._on(key, advance)
             self._on(key, event)

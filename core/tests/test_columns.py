@@ -199,7 +199,7 @@ def expected(stream: Stream) -> tuple[dict[int, list[dict[str, Any]]], int, int]
     """Results by key, and how many rows were dropped, and late but not dropped."""
     results, dropped, corrected = {}, 0, 0
     for key in {event[1].get("key", 0) for event in stream.events if event[0] == "row"} | {0}:
-        evaluator = Evaluator(stream.query) if stream.own else Unmoved(stream.query)
+        evaluator = Evaluator(stream.query, own_watermark=bool(stream.own))
         own = [event for event in stream.events if event[0] != "row" or event[1].get("key", 0) == key]
         found = [result for event in own for result in evaluator.on(event)]
         dropped += evaluator.late_dropped
@@ -207,15 +207,6 @@ def expected(stream: Stream) -> tuple[dict[int, list[dict[str, Any]]], int, int]
         if found:
             results[key] = found
     return results, dropped, corrected
-
-
-class Unmoved(Evaluator):
-    """Whose watermark rows do not move."""
-
-    def _accept(self, lane: Any, row: Any) -> None:
-        watermark = lane.watermark
-        super()._accept(lane, row)
-        lane.watermark = watermark if lane.order is not None else lane.watermark
 
 
 def check(stream: Stream, reload: bool = False) -> None:

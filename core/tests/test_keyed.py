@@ -74,19 +74,10 @@ def streams(draw: st.DrawFn, query: Any, paces: Sequence[Any] = (IN_ORDER, DISOR
     return Stream(asked, events, draw(cuts(events)), own)
 
 
-class Unmoved(Evaluator):
-    """Whose watermark rows do not move."""
-
-    def _accept(self, lane: Any, row: Any) -> None:
-        watermark = lane.watermark
-        super()._accept(lane, row)
-        lane.watermark = watermark if lane.order is not None else lane.watermark
-
-
 def expected(stream: Stream) -> tuple[dict[Any, list[Row]], int]:
     results, dropped = {}, 0
     for key in KEYS:
-        evaluator = (Evaluator if stream.own else Unmoved)(stream.query)
+        evaluator = Evaluator(stream.query, own_watermark=bool(stream.own))
         own = [event for event in stream.events if event[0] != "row" or event[1]["key"] == key]
         found = [result for event in own for result in evaluator.on(event)]
         dropped += evaluator.late_dropped

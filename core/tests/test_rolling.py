@@ -367,15 +367,28 @@ def test_deviations_do_not_cancel(mean: float) -> None:
 
 
 def test_kernels_release_the_gil() -> None:
+    """No thread is interrupted for so long, so another one has turns only when a kernel lets it."""
     column = np.random.default_rng(1).random(4_000_000)
-    sash.rolling(column[:100], sash.SampleStdDev(), 10)
-    thread = threading.Thread(target=lambda: [sash.rolling(column, sash.SampleStdDev(), 1000) for _ in range(3)])
+    sash.rolling(column, sash.SampleStdDev(), 1000)  # compiles
+    turns, stop, interval = [0], threading.Event(), sys.getswitchinterval()
+
+    def count() -> None:
+        while not stop.wait(0.001):
+            turns[0] += 1
+
+    thread = threading.Thread(target=count)
     thread.start()
-    turns = 0
-    while thread.is_alive():
-        turns += 1
-        thread.join(0.001)
-    assert turns > 5  # with the GIL held this thread would run a few times at most, between two calls
+    sys.setswitchinterval(100)
+    try:
+        for _ in range(100):  # a busy machine may give that thread no core for a while
+            sash.rolling(column, sash.SampleStdDev(), 1000)
+            if turns[0] > 5:
+                break
+    finally:
+        sys.setswitchinterval(interval)
+        stop.set()
+        thread.join()
+    assert turns[0] > 5
 
 
 class TestChoice:

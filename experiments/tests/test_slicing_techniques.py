@@ -79,7 +79,7 @@ def test_they_hold_as_few_slices_as_they_say(technique: type[Cutter], extent: tu
     in_window = []
     for row in _rows([1] * 100, 0):
         for result in cutter.process(row):
-            starts = cutter._starts
+            starts = cutter.starts
             # the tuple has joined a slice since, which may be a new one
             in_window.append(sum(result["window_start"] <= start < result["window_end"] for start in starts))
     assert max(in_window) == held

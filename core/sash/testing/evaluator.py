@@ -85,10 +85,14 @@ class _Lane:
 
 
 class Evaluator:
-    """Takes what an ``Operator`` takes and returns the same results. A row costs as much as all before it."""
+    """Takes what an ``Operator`` takes and returns the same results. A row costs as much as all before it.
 
-    def __init__(self, query: Query) -> None:
+    Without ``own_watermark``, rows do not move the watermark; ``advance`` does.
+    """
+
+    def __init__(self, query: Query, own_watermark: bool = True) -> None:
         self.query = query
+        self._own_watermark = own_watermark
         self.rows: list[Row] = []
         self.lanes = {
             lane.order: _Lane(
@@ -147,7 +151,8 @@ class Evaluator:
             return
         lane.late_corrected += time < lane.watermark
         lane.tuples = sorted([*lane.tuples, Tuple(time, arrival)])
-        lane.watermark = max(lane.watermark, time - lane.delay)
+        if self._own_watermark:
+            lane.watermark = max(lane.watermark, time - lane.delay)
 
     def advance(self, watermark: Any) -> list[dict[str, Any]]:
         """Move the watermark. With several orders, it may be a mapping from their columns."""

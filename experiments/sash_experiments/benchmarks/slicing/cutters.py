@@ -37,7 +37,8 @@ class Cutter(OnTuples):
         if delay:
             raise ValueError(f"{type(self).__name__} takes tuples in order only; got a delay of {delay}")
         super().__init__(extents, aggregation, gap, delay)
-        self._starts: list[int] = []
+        self.starts: list[int] = []
+        """Of each slice that is held."""
         self._edges: list[tuple[int, int]] = []
         self._last = 0
 
@@ -60,7 +61,7 @@ class Cutter(OnTuples):
     @property
     def slices(self) -> int:
         """How many are held."""
-        return len(self._starts)
+        return len(self.starts)
 
     def process(self, row: Row) -> list[Row]:
         """Windows that end with a tuple are complete before it joins the open slice."""
@@ -76,11 +77,11 @@ class Cutter(OnTuples):
 
     def put(self, time: int, value: Any) -> None:
         partial = self.aggregation.lift(value)
-        if self._starts and time < self._edges[0][0] and not self._session_starts(time):
+        if self.starts and time < self._edges[0][0] and not self._session_starts(time):
             self.extend(partial)
         else:
             self._pass_edges(time)
-            self._starts.append(time)
+            self.starts.append(time)
             self.append(partial)
         self._last = time
 
@@ -97,8 +98,8 @@ class Cutter(OnTuples):
             heapreplace(self._edges, (edge + ((time - edge) // slide + 1) * slide, slide))
 
     def drop(self, upto: int) -> None:
-        gone = min(bisect_left(self._starts, upto), len(self._starts) - 1)
-        del self._starts[:gone]
+        gone = min(bisect_left(self.starts, upto), len(self.starts) - 1)
+        del self.starts[:gone]
         self.forget(gone)
 
 
@@ -124,7 +125,7 @@ class Pairs(Cutter):
         del self._partials[:count]
 
     def total(self, start: int, end: int) -> Any:
-        low, high = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        low, high = bisect_left(self.starts, start), bisect_left(self.starts, end)
         if self.holistic:
             return merged(self.aggregation.combine, self._partials[low:high])
         partial, combine = None, self.aggregation.combine
@@ -145,7 +146,7 @@ class Cutty(Cutter):
         return {0}
 
     def append(self, partial: Any) -> None:
-        if len(self._starts) > 1:
+        if len(self.starts) > 1:
             self._tree.insert(self._open)
         self._open = partial
 
@@ -156,7 +157,7 @@ class Cutty(Cutter):
         self._tree.evict_many(count)
 
     def total(self, start: int, end: int) -> Any:
-        low, high = bisect_left(self._starts, start), bisect_left(self._starts, end)
+        low, high = bisect_left(self.starts, start), bisect_left(self.starts, end)
         closed = min(high, len(self._tree))
         partial = self._tree.between(low, closed) if low < closed else None
         return partial if high == closed or low == high else self.aggregation.combine(partial, self._open)
