@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import sash
 from sash.kernels import order_statistics
 from sash.testing import count_windows, naive
-from sash.values.arrays import with_nulls
+from sash.values.arrays import objects, with_nulls
 
 Array = np.ndarray[Any, Any]
 INTERPOLATIONS = ["linear", "lower", "higher", "nearest"]
@@ -252,19 +253,30 @@ STREAMS: dict[str, Any] = {
 }
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    values=st.one_of(
-        st.lists(st.one_of(st.none(), NUMBERS), min_size=1, max_size=50),
-        st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=50),
+SMALL = st.integers(-5, 5)
+STREAMED = {
+    "floats": NUMBERS,
+    "whole numbers": SMALL,
+    "timestamps": st.one_of(SMALL, SMALL, st.integers(0, 10**6)).map(
+        lambda s: datetime(2024, 1, 1) + timedelta(seconds=s)
     ),
+    "zoned": SMALL.map(lambda s: datetime(2024, 1, 1, tzinfo=UTC) + timedelta(seconds=s)),
+    "durations": SMALL.map(lambda s: timedelta(milliseconds=s)),
+    "decimals": SMALL.map(lambda s: Decimal(s) / 4),
+    "decimals and NaN": st.one_of(SMALL.map(Decimal), st.just(np.nan)),
+    "fractions and whole numbers": st.one_of(SMALL, SMALL.map(lambda s: Fraction(s, 3))),
+}
+
+
+@pytest.mark.parametrize("kind", STREAMED)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
     stream=st.sampled_from(list(STREAMS)),
     interpolation=st.sampled_from(INTERPOLATIONS),
     data=st.data(),
 )
-def test_streams_of_batches(
-    tier: None, values: list[Any], stream: str, interpolation: str, data: st.DataObject
-) -> None:
+def test_streams_of_batches(tier: None, kind: str, stream: str, interpolation: str, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.one_of(st.none(), STREAMED[kind]), min_size=1, max_size=50))
     size = len(values)
     seconds = data.draw(st.lists(st.integers(0, 60), min_size=size, max_size=size))
     if stream != "late":
@@ -304,14 +316,14 @@ def _last_revisions(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    missing = [row["x"] is None for row in rows]
-    whole = all(isinstance(row["x"], int | None) for row in rows)
-    values = np.array([0 if row["x"] is None else row["x"] for row in rows], np.int64 if whole else np.float64)
-    return {
-        "t": np.array([row["t"] for row in rows]),
-        "k": np.array([row["k"] for row in rows]),
-        "x": with_nulls(values, np.array(missing)),
-    }
+    values = [row["x"] for row in rows]
+    if all(isinstance(value, int | float | None) for value in values):
+        whole = all(isinstance(value, int | None) for value in values)
+        numbers = np.array([0 if value is None else value for value in values], np.int64 if whole else np.float64)
+        column = with_nulls(numbers, np.array([value is None for value in values]))
+    else:
+        column = objects(values)
+    return {"t": np.array([row["t"] for row in rows]), "k": np.array([row["k"] for row in rows]), "x": column}
 
 
 def _listed_rows(table: dict[str, Any]) -> list[dict[str, Any]]:

@@ -51,6 +51,7 @@ def in_small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time_order, "BLOCK", 3)
     monkeypatch.setattr(time_order, "STRETCH", 16)
     monkeypatch.setattr(time_order, "TILE", 8)
+    monkeypatch.setattr(time_order, "FILLING", 0.01)
     monkeypatch.setattr(shares, "LEAST", 5)
     monkeypatch.setattr(shares, "available_cores", lambda: 3)
 

@@ -51,10 +51,22 @@ def quantiles_of_ranges(
 
 
 class Ranks:
-    """Ranges of rows, neither bound of which ever descends, and quantiles of them, all computed in one pass."""
+    """Ranges of rows, neither bound of which ever descends, and quantiles of them, all computed in one pass.
 
-    def __init__(self, aggregations: Sequence[Any], values: Array, nulls: Array | None, lo: Array, hi: Array) -> None:
+    ``distinct``, if given, are objects in order, and ``values`` their places: so they are compared once, not by range.
+    """
+
+    def __init__(
+        self,
+        aggregations: Sequence[Any],
+        values: Array,
+        nulls: Array | None,
+        lo: Array,
+        hi: Array,
+        distinct: Array | None = None,
+    ) -> None:
         self._aggregations = list(dict.fromkeys(aggregations))
+        self._distinct = distinct
         if values.dtype == object:
             for value in values if nulls is None else values[~nulls]:
                 for aggregation in self._aggregations:
@@ -85,12 +97,15 @@ class Ranks:
                 fraction = positions[which] - below[which]
                 rows = at[which], above[which]
                 linear = aggregation.interpolation == "linear"
-                results[which][part] = _interpolate(chunk, *rows, fraction) if linear else chunk[rows[0]]
+                of_rows = chunk if self._distinct is None else self._distinct[chunk.astype(np.int64)]
+                results[which][part] = _interpolate(of_rows, *rows, fraction) if linear else of_rows[rows[0]]
             empty[part] = sizes == 0
         pairs = zip(every, results, strict=True)
         return {aggregation: _with_nulls(of_one, empty.copy(), self._spoilt) for aggregation, of_one in pairs}
 
     def _dtype(self, aggregation: Any) -> Any:
+        if self._distinct is not None:
+            return np.dtype(object)
         interpolates = aggregation.interpolation == "linear" and self._values.dtype != object
         return np.float64 if interpolates else self._values.dtype
 

@@ -2,7 +2,7 @@
 
 Where all rows are there at once, slices are bounds among them (:class:`RankedRanges`). In a stream a slice keeps its
 values as rows do, sorted and counted; for the windows that a batch completes they are laid side by side, and ranked
-together (:class:`RankedSlices`).
+together (:class:`RankedSlices`, and :class:`RankedObjects` for times, durations, decimals and texts).
 
     slices    3 5 5 | 1 4 | 2        ranges of slices are ranges of values
     offsets   0       3     5   6
@@ -10,8 +10,13 @@ together (:class:`RankedSlices`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import chain
+from datetime import date, datetime, timedelta
+from datetime import time as clock_time
+from decimal import Decimal
+from fractions import Fraction
+from itertools import chain, count, repeat
 from typing import Any
 
 import numpy as np
@@ -26,7 +31,7 @@ from sash.values.arrays import objects
 from sash.values.columns import PartialColumn
 from sash.values.shares import Shares
 
-__all__ = ["RankedRanges", "RankedSlices"]
+__all__ = ["RankedObjects", "RankedRanges", "RankedSlices", "ranked_slices"]
 
 DTypes = tuple[np.dtype[Any], ...]
 Ranked = list[tuple[Array, Ranks]]
@@ -50,8 +55,15 @@ class _Ranked(PythonAggregate):
         return self.quantiles(self.rank([self.aggregation], partials, lo, hi))
 
     @staticmethod
-    def _rank(every: Sequence[Aggregation], values: Array, nulls: Array | None, begins: Array, ends: Array) -> Ranked:
-        """Rows begins[i] … ends[i] - 1 for each i.
+    def _rank(
+        every: Sequence[Aggregation],
+        values: Array,
+        nulls: Array | None,
+        begins: Array,
+        ends: Array,
+        distinct: Array | None = None,
+    ) -> Ranked:
+        """Rows begins[i] … ends[i] - 1 for each i; ``distinct`` as :class:`Ranks` takes it.
 
         Costs O(1) a row that enters or leaves, after a sort of the rows, where ranges begin and end in one order.
         """
@@ -60,7 +72,7 @@ class _Ranked(PythonAggregate):
         while len(order):  # once, unless ranges lie within others
             forward = ends[order] == np.maximum.accumulate(ends[order])
             part, order = order[forward], order[~forward]
-            parts.append((part, Ranks(every, values, nulls, begins[part], ends[part])))
+            parts.append((part, Ranks(every, values, nulls, begins[part], ends[part], distinct)))
         return parts
 
     def quantiles(self, ranked: Ranked) -> RangeTotals:
@@ -196,6 +208,82 @@ class RankedSlices(_Ranked):
         if nans.any():
             values[_numbered(places + sizes[at], nans[at])] = np.nan
         return values, offsets
+
+
+_ORDERED = {datetime, date, clock_time, timedelta, Decimal, Fraction, str, bytes}
+"""Types whose values, if all are of one, are hashable and have one order."""
+
+
+class RankedObjects(_Ranked):
+    """Slices of a stream, of objects. A partial is that of rows."""
+
+    def reduce(self, columns: InputColumns, starts: Array) -> Partials:
+        slots = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return self.scatter(columns, slots, len(starts) - 1)
+
+    def scatter(self, columns: InputColumns, slots: Array, size: int, shares: Shares | None = None) -> Partials:
+        values, nulls = join_columns(None, columns)
+        coded = _places((values if nulls is None else values[~nulls]).tolist())
+        if coded is None:
+            return super().scatter(columns, slots, size)
+        (places, distinct), slots = coded, slots if nulls is None else slots[~nulls]
+        for value in distinct[:1]:
+            self.aggregation.lift(value)  # refuses a type that it cannot take
+        counts = np.bincount(slots, minlength=size)
+        valid, runs = partials = counts > 0, np.full(size, None, object)
+        named = distinct.tolist()
+        if not len(slots):
+            return partials
+        runs[valid] = objects([
+            (count, nans, tuple([named[int(place)] for place in run]), repeats)
+            for count, nans, run, repeats in _runs(places, slots, counts[valid])
+        ])  # fmt: skip
+        return partials
+
+    def rank(self, every: Sequence[Aggregation], partials: Partials, lo: Array, hi: Array) -> Ranked:
+        held = hi > lo
+        first, last = (int(lo[held].min()), int(hi.max())) if held.any() else (0, 0)
+        valid, runs = take(partials, slice(first, last))
+        sizes, parts = np.zeros(last - first, np.int64), runs[valid].tolist()
+        sizes[valid] = [count + nans for count, nans, _, _ in parts]
+        laid_out: list[Any] = []
+        for _, nans, values, counts in parts:
+            laid_out += chain.from_iterable(map(repeat, values, counts)) if sum(counts) > len(counts) else values
+            laid_out += repeat(math.nan, nans)
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        begins, ends = (offsets[np.clip(bound - first, 0, last - first)] for bound in (lo, hi))
+        values, distinct = _places(laid_out) or (objects(laid_out), None)
+        return self._rank(every, values, None, begins, ends, distinct)
+
+
+def _places(values: list[Any]) -> tuple[Array, Array] | None:
+    """The place of each value among the distinct ones in their order, NaN for a float that is NaN, and these.
+
+    None: they are of several types, or of one that is not known to be hashable and to have one order.
+    """
+    kinds = set(map(type, values))
+    if len(kinds - {float}) > 1 or not kinds - {float} <= _ORDERED:
+        return None
+    real = [value for value in values if type(value) is not float] if float in kinds else values
+    if float in kinds and any(type(value) is float and value == value for value in values):
+        return None
+    if Decimal in kinds and any(value != value for value in real):
+        return None
+    try:
+        distinct = sorted(dict.fromkeys(real))
+    except TypeError:  # times with a zone and without one
+        return None
+    at = dict(zip(distinct, count()))
+    if len(real) == len(values):
+        places = np.fromiter(map(at.__getitem__, values), np.int64, len(values))
+    else:
+        places = np.array([at[value] if value == value else math.nan for value in values], np.float64)
+    return places, objects(distinct)
+
+
+def ranked_slices(aggregation: Aggregation, dtypes: DTypes) -> RankedObjects | RankedSlices:
+    """The form of a median or quantile in a stream of columns of these types."""
+    return (RankedObjects if dtypes[0].kind in "mMO" else RankedSlices)(aggregation, dtypes)
 
 
 def _numbered(begins: Array, sizes: Array) -> Array:

@@ -94,10 +94,8 @@ def data_of(array: Array) -> Array:
 
 
 def objects(values: Sequence[Any]) -> Array:
-    """An array of Python objects, whatever they are. O(n)."""
-    array = np.empty(len(values), object)
-    array[:] = values if isinstance(values, list) else list(values)
-    return array
+    """An array of Python objects, whatever they are. O(n): assigned to an array, each would be asked for its shape."""
+    return np.fromiter(values, object, len(values))
 
 
 def number_array(values: Sequence[Any], types: set[type] | None = None) -> Array | None:

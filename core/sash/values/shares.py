@@ -58,12 +58,13 @@ def available_threads() -> int:
     return available_cores() if _most is None else _most
 
 
-def shares_of(size: int, least: int = LEAST) -> Shares:
-    """Shares of ``size`` rows, one a core if each has ``least`` of them. O(cores).
+def shares_of(size: int, least: int | None = None) -> Shares:
+    """Shares of ``size`` rows, one a core if each has ``least`` of them, :data:`LEAST` if not given. O(cores).
 
     >>> shares_of(10)
     [(0, 10)]
     """
+    least = LEAST if least is None else least
     if size < 2 * least:
         return [(0, size)]
     shares = max(1, min(available_threads(), size // least))

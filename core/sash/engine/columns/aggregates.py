@@ -15,7 +15,7 @@ from sash.kernels.inputs import InputColumns, as_columns
 from sash.kernels.kinds import NotCompilable
 from sash.kernels.ranges.aggregate import ranges_aggregate
 from sash.kernels.ranges.partials import Partials, RangeTotals
-from sash.kernels.ranked_ranges import RankedSlices
+from sash.kernels.ranked_ranges import ranked_slices
 from sash.state.time_columns import convert_units
 from sash.values.arrays import OBJECT, as_objects, common_type, data_of, mask_of
 from sash.values.columns import PartialColumn
@@ -140,7 +140,7 @@ def form_for(aggregation: Aggregation, dtypes: DTypes, carries: bool = False) ->
     """The compiled form for columns of these types, or, with the reason, one in Python."""
     try:
         if aggregation.by_ranks:
-            return RankedSlices(aggregation, dtypes)
+            return ranked_slices(aggregation, dtypes)
         return ranges_aggregate(aggregation, dtypes, carries)
     except NotCompilable as error:
         return PythonAggregate(aggregation, dtypes, str(error))

@@ -11,7 +11,7 @@ Rows are neither brought together key by key nor looked up. A block of them at a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +23,11 @@ from sash.engine.columns.table import Table
 from sash.frames import Renumbered
 from sash.kernels.inputs import readable
 from sash.kernels.partition import Partition
-from sash.kernels.ranges.partials import Partials, take
+from sash.kernels.ranges.partials import Partials
 from sash.kernels.slots import cell_slots, session_slots
 from sash.values.shares import Shares, in_shares, shares_of
 
-__all__ = ["RowsByTime", "scatters", "slices_between", "slices_of_sessions"]
+__all__ = ["RowsByTime", "most_edges", "scatters", "slices_between", "slices_of_sessions"]
 
 Array = np.ndarray[Any, Any]
 SlotsOf = Callable[[int, int, Array], Any]
@@ -37,6 +37,8 @@ BLOCK = 1 << 16
 """Rows whose slots a core's own cache holds until all aggregates have used them."""
 STRETCH = 1 << 19
 """Rows that sessions are found in by one pass, by one thread."""
+FILLING = 4.0
+"""Rows that a slot between edges has at least, on average: thinner ones are found faster key by key."""
 MOST_KEYS = 1 << 14
 """Keys whose latest sessions a core's own cache holds."""
 TILE = 1 << 13
@@ -50,6 +52,11 @@ class RowsByTime(NamedTuple):
     times: Array
     columns: Mapping[str, Array]
     keys: int
+
+
+def most_edges(rows: RowsByTime) -> int:
+    """Between how many edges :func:`slices_between` is worth it."""
+    return int(len(rows.times) / (FILLING * rows.keys))
 
 
 def scatters(aggregates: Sequence[Aggregate]) -> bool:
@@ -115,7 +122,8 @@ def slices_between(edges: Array, rows: RowsByTime, aggregates: Sequence[Aggregat
         return Table(np.repeat(np.arange(keys), size), first, first, counts, cells.table)
     code, cell = np.divmod(held, size)
     first = first[cell]
-    return Table(code, first, first, counts[held], tuple(take(column, held) for column in cells.table))
+    each = iter(in_shares(lambda array: array[held], [(array,) for column in cells.table for array in column]))
+    return Table(code, first, first, counts[held], tuple(tuple(next(each) for _ in column) for column in cells.table))
 
 
 class _Cells:
@@ -171,20 +179,23 @@ def slices_of_sessions(gap: Any, rows: RowsByTime, aggregates: Sequence[Aggregat
     stretches = max(1, size // STRETCH)
     cuts = list(pairwise(size * stretch // stretches for stretch in range(stretches + 1)))
 
-    def slices(first: int, last: int) -> list[Table | None]:
-        return [_slices_of_stretch(*stretch, gap, rows, scatter) for stretch in cuts[first:last]]
+    def slices(first: int, last: int) -> list[Table]:
+        tables = (_slices_of_stretch(*stretch, gap, rows, scatter) for stretch in cuts[first:last])
+        return [table for table in takewhile(lambda table: table is not None, tables) if table is not None]
 
     head = 0 if scatter.shared else 1
-    found = slices(0, head)
+    tables = slices(0, head)
+    if len(tables) < head:
+        return None
     shares = shares_of(stretches - head, 1) if scatter.shared else [(0, stretches - head)]
-    found += [table for part in in_shares(slices, [(head + a, head + b) for a, b in shares]) for table in part]
-    tables = [table for table in found if table is not None]
+    tables += [table for part in in_shares(slices, [(head + a, head + b) for a, b in shares]) for table in part]
     return _merge_stretches(tables, gap, rows.keys, aggregates) if len(tables) == stretches else None
 
 
 def _slices_of_stretch(begin: int, end: int, gap: Any, rows: RowsByTime, scatter: _Scatter) -> Table | None:
     keys, times = rows.keys, rows.times
-    most, floats = (end - begin) // 4 + keys, times.dtype.kind == "f"
+    start, floats = begin, times.dtype.kind == "f"
+    most = (end - start) // 4 + keys
     partials, latest, used = scatter.empty(most), np.full(keys, -1, np.int64), 0
     code, counts = np.empty(most, np.int64), np.zeros(most, np.int64)
     first, last = np.empty(most, times.dtype), np.empty(most, times.dtype)
@@ -194,7 +205,7 @@ def _slices_of_stretch(begin: int, end: int, gap: Any, rows: RowsByTime, scatter
     def slots_of(begin: int, end: int, slots: Array) -> int:
         nonlocal used
         used = int(session_slots(*scatter.numbered, times, begin, end, *sizes, used, *of_slots, slots))
-        return used
+        return used if used <= (end - start) // 4 + keys else -1
 
     if not scatter.run(begin, end, slots_of, partials):
         return None

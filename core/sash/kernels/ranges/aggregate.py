@@ -7,6 +7,7 @@ Only integer sums are held in another way, in halves that cannot overflow unseen
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from time import perf_counter_ns
 from typing import Any
 
@@ -33,7 +34,7 @@ from sash.kernels.ranges.partials import (
 from sash.kernels.source import COMBINE_FLAGGED, Shape, cast, with_flag
 from sash.values.arrays import narrow
 from sash.values.columns import PartialColumn, unpack
-from sash.values.shares import Shares, in_shares
+from sash.values.shares import Shares, in_shares, shares_of
 
 __all__ = ["RangesAggregate", "kernels_or_reason", "ranges_aggregate"]
 
@@ -267,10 +268,9 @@ class RangesAggregate(CompiledAggregate):
         lo, hi = readable(lo, np.int64), readable(hi, np.int64)
         varies = one_level(lo, hi) is None
         if varies and form != "_kept" and slides(lo, hi):
-            stack = self.empty(1 << int((hi - lo).max()).bit_length())
-            mask = len(stack[0]) - 1
-            rows = max(len(lo), len(partials[0]))
-            return int(self.kernels.run(f"slide{form}", rows, (partials, lo, hi, mask), (stack, out, nulls)))
+            name = f"slide{form}"
+            cuts = _cuts_between(lo, hi) if self.kernels.kernels[name].compiled else [(0, len(lo))]
+            return sum(in_shares(lambda *part: self._slide(name, partials, lo, hi, slice(*part), (out, nulls)), cuts))
         if varies and (hi <= lo).any():
             held = np.flatnonzero(hi > lo)
             part, null = take(out, held), nulls[held]
@@ -287,6 +287,13 @@ class RangesAggregate(CompiledAggregate):
             merges += self._level(form, partials, lo[which], hi[which], level, part, null)
             assign((*out, nulls), which, (*part, null))
         return merges
+
+    def _slide(self, name: str, partials: Partials, lo: Array, hi: Array, which: slice, outputs: Any) -> int:
+        """Some of the ranges, whose bounds never go back; the number of merges."""
+        (out, nulls), lo, hi = outputs, lo[which], hi[which]
+        stack = self.empty(1 << int((hi - lo).max(initial=0)).bit_length())
+        rows, filled = max(len(lo), len(partials[0])), (stack, take(out, which), nulls[which])
+        return int(self.kernels.run(name, rows, (partials, lo, hi, len(stack[0]) - 1), filled))
 
     def _lower_at(self, partials: Partials, places: Array, out: Partials) -> bool:
         """Fill the outputs with the results of single partials, if NumPy can."""
@@ -336,6 +343,17 @@ class RangesAggregate(CompiledAggregate):
 def _are_single(lo: Array, hi: Array) -> bool:
     """Whether each range is of one partial, as tumbling windows and sessions are."""
     return bool(len(lo) and hi[0] - lo[0] == 1 and (hi - lo == 1).all())
+
+
+def _cuts_between(lo: Array, hi: Array) -> Shares:
+    """Shares of ranges that share no slice, so that the merges of each are those of all: of several keys."""
+    shares = shares_of(len(lo))
+    if len(shares) == 1:
+        return shares
+    apart = np.flatnonzero(lo[1:] >= hi[:-1]) + 1
+    places = np.searchsorted(apart, [begin for begin, _ in shares[1:]])
+    inner = apart[places[places < len(apart)]].tolist()
+    return list(pairwise(sorted({0, *inner, len(lo)})))
 
 
 def _widest(dtype: np.dtype[Any]) -> np.dtype[Any]:

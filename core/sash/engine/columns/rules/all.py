@@ -20,7 +20,7 @@ from sash.engine.columns.rules.base import Covering, Rule, least, rule_of
 from sash.engine.columns.rules.periods import Grid, Periods
 from sash.engine.columns.slicer import ColumnSlicer
 from sash.engine.columns.table import Table, View, copies_by_key
-from sash.engine.columns.time_order import RowsByTime, scatters, slices_between, slices_of_sessions
+from sash.engine.columns.time_order import RowsByTime, most_edges, scatters, slices_between, slices_of_sessions
 from sash.kernels.tiers import worth_compiling
 from sash.query import Query
 from sash.query.lanes import Lane
@@ -85,13 +85,12 @@ class Rules:
 
         None: rows have to be ordered by key first, or that is faster.
         """
-        size = len(rows.times)
         if not scatters(aggregates):
             return None
         if self.scatters_well:
-            edges = self.slicer.grid.between(span.low, span.high, size // (4 * rows.keys))
+            edges = self.slicer.grid.between(span.low, span.high, most_edges(rows))
             return None if edges is None else (slices_between(edges, rows, aggregates), 0)
-        gap = self.rules[0].least_gap if len(self.rules) == 1 and worth_compiling(size) else None
+        gap = self.rules[0].least_gap if len(self.rules) == 1 and worth_compiling(len(rows.times)) else None
         return None if gap is None else slices_of_sessions(gap, rows, aggregates)
 
     def view(self, table: Table, keys: Keys) -> View:
