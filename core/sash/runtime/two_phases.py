@@ -61,7 +61,7 @@ def why_one_phase_streams(query: Query) -> str | None:
     >>> query = sash.Query(windows=sash.session("5m"), aggregates={"peak": sash.Max("load")}, time="ts")
     >>> why_one_phase_streams(query.using(windows=sash.sliding("1h", "1m")))
     >>> why_one_phase_streams(query)
-    'the bounds of session gap 5m depend on tuples of all tasks'
+    'the bounds of session of gap 5m depend on tuples of all tasks'
     """
     if (reason := why_one_phase(query)) is not None:
         return reason
