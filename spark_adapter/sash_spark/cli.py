@@ -176,7 +176,7 @@ def _follow(spark: SparkSession, job: Job) -> None:
     raw = spark.readStream.format("kafka").options(**read).load().where("value IS NOT NULL")
     rows = raw.select(record, *places).select("record.*", *_ORDER)
     folder = str(job.follow.state / "checkpoint")
-    results = sash_spark.aggregate(rows, query, order=list(_ORDER))
+    results = sash_spark.aggregate(rows, query, order=list(_ORDER), checkpoint=folder)
     text = len(query.keys) == 1 and results.schema[0].dataType.typeName() == "string"
     keys = [F.col(f"`{name}`") for name in query.keys]
     key = keys[0] if text else F.to_json(F.struct(*keys)) if keys else F.lit(None).cast("string")

@@ -118,7 +118,7 @@ def read_state(spark: SparkSession, checkpoint: str, query: Query) -> dict[int, 
 
 def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
     """Refuse, with the reason, a query that does not fit what a checkpoint holds, if there is one."""
-    if not _exists(spark, f"{checkpoint}/state"):
+    if not _has_commits(spark, checkpoint):
         return
     rows, in_parts = _states(spark, checkpoint)
     check = KeyedOperator.check_parts if in_parts else restore
@@ -126,17 +126,19 @@ def check_state(spark: SparkSession, checkpoint: str, query: Query) -> None:
         check(query, bytes(row.state))
 
 
-def _exists(spark: SparkSession, path: str) -> bool:
-    """Whether a path exists, on whichever file system."""
+def _has_commits(spark: SparkSession, checkpoint: str) -> bool:
+    """Whether a micro-batch is committed in a checkpoint, on whichever file system."""
     jvm: Any = getattr(spark, "_jvm", None)
     if jvm is None:
         raise ValueError("checkpoint= needs a session of its own: by Spark Connect it cannot be looked for")
-    place, settings = jvm.org.apache.hadoop.fs.Path(path), spark._jsc.hadoopConfiguration()
-    return bool(place.getFileSystem(settings).exists(place))
+    place, settings = jvm.org.apache.hadoop.fs.Path(f"{checkpoint}/commits"), spark._jsc.hadoopConfiguration()
+    files = place.getFileSystem(settings)
+    return bool(files.exists(place)) and any(status.getPath().getName().isdigit() for status in files.listStatus(place))
 
 
 def _states(spark: SparkSession, checkpoint: str) -> tuple[DataFrame, bool]:
     """The rows of a checkpoint that hold the states of buckets, and whether these are in parts."""
+    _ = spark.streams  # starts the coordinator of state stores, without which none can be read
     names = spark.read.format("state-metadata").load(checkpoint).select("operatorName").distinct().collect()
     reader = spark.read.format("statestore")
     if any("transformWithState" in row.operatorName for row in names):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -132,6 +133,9 @@ def test_an_aggregate_that_is_added_is_refused_before_a_row_is_lost(stream_of: C
         stream.run(over(more))
     with pytest.raises(StateError, match="peak"):
         over(more, checkpoint=checkpoint)(stream.source)
+    uncommitted = shutil.copytree(stream.folder / "checkpoint", stream.folder / "uncommitted")
+    shutil.rmtree(uncommitted / "commits")  # as the kill of a first micro-batch leaves it
+    over(more, checkpoint=f"file://{uncommitted}")(stream.source)
     assert told(stream.run(over(query, checkpoint=checkpoint)), "k", "window_start", "sum") == [
         ("a", 0, 11),
         ("b", 0, 2),
