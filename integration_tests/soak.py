@@ -1,4 +1,4 @@
-"""A day of a stream whose keys come and go: memory stays flat, and the state is as large as docs/operations.md says.
+"""A day of a stream whose keys come and go: memory stays flat, and the state is as large as docs/sizing.md says.
 
 python -m integration_tests.soak [--rows 100_000_000] [--keys 1_000_000] [--output soak.csv] [--docs]
 
@@ -30,7 +30,7 @@ RANGE_S, SLIDE_S, TTL_S, DAY_S = 600, 60, 1200, 86_400
 ACTIVE = 0.1
 """The share of the keys, and of the day, for which a key is active."""
 BYTES_A_SLICE = 8 * (1 + 1 + 6) + 24
-"""As docs/operations.md counts them: a maximum, a count, a mean, and the slice's own."""
+"""As docs/sizing.md counts them: a maximum, a count, a mean, and the slice's own."""
 FLAT, CLOSE = 1.1, 0.25
 QUERY = sash.Query(
     key="key",

@@ -108,7 +108,7 @@ def row(line: Line) -> list[str]:
 
 
 def as_markdown(lines: list[Line]) -> str:
-    """Two tables: the faults with their recoveries, and the rows of each stream."""
+    """Two tables: the faults with their recoveries, and the rows of each stream. Infinite: it was not over in time."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for line in lines:
         if line.fault:
@@ -119,14 +119,34 @@ def as_markdown(lines: list[Line]) -> str:
         for (stream, fault), took in sorted(seconds.items())
     ]
     rows = [
-        "| stream | faults | rows expected | rows got | duplicates | losses |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| seed | stream | faults | rows expected | rows got | duplicates | losses |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for x in lines:
         if not x.fault:
-            count = sum(len(took) for (stream, _), took in seconds.items() if stream == x.stream)
-            rows.append(f"| {x.stream} | {count} | {x.expected} | {x.got} | {x.duplicates} | {x.losses} |")
+            count = sum(bool(y.fault) and (y.seed, y.stream) == (x.seed, x.stream) for y in lines)
+            rows.append(f"| {x.seed} | {x.stream} | {count} | {x.expected} | {x.got} | {x.duplicates} | {x.losses} |")
     return "\n".join([*faults, "", *rows])
+
+
+def read(path: Path) -> list[Line]:
+    """The lines that an earlier run has written."""
+
+    def whole(text: str) -> int | None:
+        return int(text) if text else None
+
+    with path.open(newline="") as file:
+        return [
+            Line(
+                int(line["seed"]),
+                int(line["number"]),
+                line["stream"],
+                line["fault"],
+                float(line["recovery_seconds"]) if line["recovery_seconds"] else None,
+                *(whole(line[name]) for name in COLUMNS[5:]),
+            )
+            for line in csv.DictReader(file)
+        ]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,7 +158,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--docs", action="store_true", help="put the tables into docs/faults.md")
     parser.add_argument("--streams", nargs="+", choices=STREAMS, default=STREAMS, help="whose; all by default")
     parser.add_argument("--output", type=Path, default=Path("experiments/results/chaos.csv"))
+    parser.add_argument("--tables", type=Path, nargs="+", help="break nothing; put the tables of these runs into docs")
     given = parser.parse_args(arguments)
+    if given.tables:
+        insert(as_markdown([line for path in given.tables for line in read(path)]), PAGE, "chaos")
+        return 0
     if not engine.available():
         print("no Docker engine answers: integration_tests/docker-engine starts one", file=sys.stderr)
         return 2

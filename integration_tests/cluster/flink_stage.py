@@ -106,15 +106,20 @@ class FlinkStage(Stage):
         """The worker dies, and for some seconds there is no checkpoint to start from."""
         storage = self.cluster.host.storages["flink"]
         storage.hide()
-        self.kill_worker()
+        self._lose_worker()
         wait_for("the failure", lambda: not self.cluster.running(self.job))
         time.sleep(5)  # restarts come twice a second
         return storage.mend
 
+    def _lose_worker(self) -> None:
+        """The JVM notices that its worker is gone when there is something to do for it."""
+        self.kill_worker()
+        self.feed(3)
+
     def kill_taskmanager_in_recovery(self) -> Mend:
         """The worker dies, and while the job starts again the TaskManager does, too."""
         node = self._busy()
-        self.kill_worker()
+        self._lose_worker()
         wait_for("the failure", lambda: not self.cluster.running(self.job))
         node.kill()
         self._noticed()
