@@ -206,7 +206,7 @@ def test_an_interrupted_batch_is_not_gone_on_from(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(window._runner.runner, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         window.push(np.zeros(3))
-    with pytest.raises(RuntimeError, match="begin with a new Rolling"):
+    with pytest.raises(RuntimeError, match="start a new Rolling"):
         window.push(np.zeros(3))
 
 
