@@ -145,7 +145,7 @@ EXPERIMENTS = [
         x="parallel instances",
         x_log=False,
         y_log=False,
-        gap="The paper has 8 cores and runs inside Flink. More instances than cores share them: growth is shown up "
-        "to the cores of this machine, and not extrapolated.",
+        gap="The paper has 8 cores and runs inside Flink, as python -m sash_experiments.dashboard_on_engines does. "
+        "More instances than cores share them: growth is shown up to the cores of this machine, and not extrapolated.",
     ),
 ]
