@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import warnings
 from typing import Any
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,7 @@ from sash.kernels.partition import Partition
 from sash.testing import evaluate
 from sash.values import shares
 from sash.values.arrays import objects
+from sash.values.progress import show_progress
 from strategies import aggregates, ordered_windows
 
 KEYS = 5
@@ -218,13 +221,26 @@ def test_functions_that_are_not_compiled_run_in_one_thread() -> None:
 
 
 @pytest.mark.usefixtures("in_small_blocks")
+@pytest.mark.parametrize("tqdm", [True, False])
 def test_progress_is_shown_on_a_terminal_after_a_second(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tqdm: bool
 ) -> None:
-    clock = iter(range(1000))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("sash.engine.columns.whole.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("sash.values.progress.PATIENCE_S", 0.0)
+    if not tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
     query = sash.Query(key="k", windows=sash.session(2, on="ts"), aggregates={"n": sash.Count()})
-    sash.run(query, {"k": np.arange(60) % 6, "ts": np.arange(60)})
+    table = pa.table({"k": np.arange(60) % 6, "ts": np.arange(60)})
+    expected = sash.run(query, table)
     shown = capsys.readouterr().err
-    assert "% of the keys" in shown and shown.endswith("\r")
+    assert ("sash: keys: " if tqdm else "% of the keys") in shown and shown.endswith("\r")
+
+    found = sash.run(query, pa.RecordBatchReader.from_batches(table.schema, table.to_batches(10))).read_all()
+    assert found.num_rows == expected.num_rows
+    assert ("sash: rows: " if tqdm else "60 rows") in capsys.readouterr().err
+
+
+def test_progress_is_not_shown_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    steps = iter("abc")
+    assert show_progress(steps, "letters") is steps
+    assert capsys.readouterr().err == ""

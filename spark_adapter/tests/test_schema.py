@@ -217,7 +217,7 @@ def test_types_that_are_told(spark: SparkSession) -> None:
         output_schema(query(aggregates={"odd": odd}), FLAT)
     told = output_schema(query(aggregates={"odd": odd}), FLAT, types={"odd": "array<double>"})
     assert told["odd"].dataType == T.ArrayType(T.DoubleType())
-    with pytest.raises(ValueError, match="no aggregates"):
+    with pytest.raises(ValueError, match="not aggregates of the query"):
         output_schema(query(), FLAT, types={"other": "int"})
 
 

@@ -16,6 +16,7 @@ from sash.frames import Frame, columns_of
 from sash.query import Query
 from sash.runtime.operator import KeyedOperator
 from sash.runtime.sorted_batches import PieceSize, coalesce_batches
+from sash.values.progress import show_progress
 
 __all__ = ["run_reader"]
 
@@ -53,7 +54,7 @@ def _tables(query: Query, pieces: Iterator[pa.RecordBatch], schema: pa.Schema) -
     operator, empty = KeyedOperator(query, own_watermark=True), schema.empty_table()
     yield operator.process_batch(empty)
     size, rows = PieceSize(), 0
-    for piece in pieces:
+    for piece in show_progress(pieces, "rows", size=len):
         at = 0
         while at < len(piece):
             part = piece.slice(at, size.rows)

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-LONG = 4_000_000
-"""From this number of rows on, progress is shown on a terminal."""
-
 
 @overload
 def run(query: Query, data: pd.DataFrame, *, nan: Nan = "null") -> pd.DataFrame: ...

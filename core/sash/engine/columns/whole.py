@@ -12,9 +12,7 @@ Keys share nothing, so blocks do not either. One rolling window over numbers nee
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
@@ -38,6 +36,7 @@ from sash.kernels.rolling.windows import CompiledRolling
 from sash.query import Query
 from sash.query.lanes import Lane
 from sash.values.columns import Runs
+from sash.values.progress import show_progress
 from sash.values.shares import Shares, Span, available_threads, span_of
 from sash.windows.base import RollingShape
 
@@ -205,21 +204,10 @@ def _run_blocks(
 
 
 def _map(function: Callable[[Any], Any], tasks: Sequence[Any], threads: int) -> list[Any]:
-    """The results of all tasks, in order; what takes more than a second is shown on a terminal."""
+    """The results of all tasks, in order; what takes more than a second is shown."""
     with ThreadPoolExecutor(threads, thread_name_prefix="sash-run") if threads > 1 else nullcontext() as pool:
         results = map(function, tasks) if pool is None else pool.map(function, tasks)
-        return list(_show_progress(results, len(tasks)))
-
-
-def _show_progress(results: Iterator[Any], size: int) -> Iterator[Any]:
-    begin, shown = time.monotonic(), False
-    for done, result in enumerate(results, 1):
-        if sys.stderr.isatty() and time.monotonic() - begin > 1:
-            print(f"\rsash: {100 * done // size:3d} % of the keys", end="", file=sys.stderr, flush=True)
-            shown = True
-        yield result
-    if shown:
-        print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)
+        return list(show_progress(iter(results), "keys", len(tasks)))
 
 
 def _concatenate(outcomes: Sequence[Outcome]) -> Outcome:
