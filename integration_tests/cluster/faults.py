@@ -53,6 +53,8 @@ class Fault:
     name: str
     inflict: Callable[[Any], Callable[[], None] | None]
     recovered: Callable[[Any, datetime], None] = _results_go_on
+    long: bool = False
+    """Whether it takes minutes on a busy machine: ``make chaos`` and all tests have it, the quick ones do not."""
 
     def __str__(self) -> str:
         return f"{self.stream}: {self.name}"
@@ -87,24 +89,24 @@ FAULTS = [
     Fault("flink", "exception in the operator", FlinkStage.fail),
     Fault("flink", "savepoint, parallelism 2 → 1 or 1 → 2", FlinkStage.rescale),
     Fault("flink", "Kafka broker killed", _kill_broker),
-    Fault("flink", "Kafka broker hangs", _pause_broker),
-    Fault("flink", "Kafka broker cut off the network and back", _cut_off_broker),
-    Fault("flink", "JobManager cut off the network and back", FlinkStage.cut_off_jobmanager),
+    Fault("flink", "Kafka broker hangs", _pause_broker, long=True),
+    Fault("flink", "Kafka broker cut off the network and back", _cut_off_broker, long=True),
+    Fault("flink", "JobManager cut off the network and back", FlinkStage.cut_off_jobmanager, long=True),
     Fault("flink", "checkpoint storage full", FlinkStage.fill_storage),
-    Fault("flink", "recovery without checkpoint storage", FlinkStage.lose_storage_in_recovery),
-    Fault("flink", "TaskManager killed during recovery", FlinkStage.kill_taskmanager_in_recovery),
-    Fault("flink", "Python worker and Kafka broker killed", FlinkStage.kill_worker_and_broker),
+    Fault("flink", "recovery without checkpoint storage", FlinkStage.lose_storage_in_recovery, long=True),
+    Fault("flink", "TaskManager killed during recovery", FlinkStage.kill_taskmanager_in_recovery, long=True),
+    Fault("flink", "Python worker and Kafka broker killed", FlinkStage.kill_worker_and_broker, long=True),
     Fault("spark", "executor killed", SparkStage.kill_executor),
     Fault("spark", "worker killed", SparkStage.kill_worker),
     Fault("spark", "driver killed, from the checkpoint", SparkStage.kill_driver),
     Fault("spark", "driver killed, another number of workers", SparkStage.change_workers),
     Fault("spark", "poison records", SparkStage.poison, _letters_are_there),
     Fault("spark", "Kafka broker killed", _kill_broker),
-    Fault("spark", "Kafka broker hangs", _pause_broker),
+    Fault("spark", "Kafka broker hangs", _pause_broker, long=True),
     Fault("spark", "checkpoint storage full", SparkStage.fill_storage),
-    Fault("spark", "recovery with checkpoint storage full", SparkStage.fill_storage_in_recovery),
-    Fault("spark", "driver killed during recovery", SparkStage.kill_driver_and_worker),
-    Fault("spark", "executor and Kafka broker killed", SparkStage.kill_executor_and_broker),
+    Fault("spark", "recovery with checkpoint storage full", SparkStage.fill_storage_in_recovery, long=True),
+    Fault("spark", "driver killed during recovery", SparkStage.kill_driver_and_worker, long=True),
+    Fault("spark", "executor and Kafka broker killed", SparkStage.kill_executor_and_broker, long=True),
     Fault("redis", "server killed", RedisStage.kill),
     Fault("redis", "server hangs", RedisStage.pause),
     Fault("redis", "server killed during recovery", RedisStage.kill_in_recovery),

@@ -18,7 +18,10 @@ from .spark_stage import SparkStage
 
 
 def faults_of(stream: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("fault", [fault for fault in FAULTS if fault.stream == stream], ids=lambda f: f.name)
+    """The faults of a stream; those that take long are for `make test-cluster` with SASH_TESTS=thorough."""
+    faults = [fault for fault in FAULTS if fault.stream == stream]
+    marked = [pytest.param(fault, marks=pytest.mark.thorough if fault.long else ()) for fault in faults]
+    return pytest.mark.parametrize("fault", marked, ids=lambda fault: fault.name)
 
 
 def count_rows(stream: Stream) -> None:
