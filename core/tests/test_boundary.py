@@ -227,6 +227,7 @@ class TestChoice:
 
     def test_a_combine_that_releases_it_does(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+        monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 49_000)
         window = PBA(_releasing(), 100_000)
         assert window.parallel and window.reason.startswith("2 cores; a chunk of 50001 slices saves 49999 µs")
 

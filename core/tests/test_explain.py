@@ -44,6 +44,7 @@ def test_the_costs_are_those_of_the_table() -> None:
 @pytest.fixture
 def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+    monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 50_000)
 
 
 NATIVE = sash.aggregation("x", lift=float, combine=max, releases_gil=True)

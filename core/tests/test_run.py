@@ -184,6 +184,7 @@ def test_an_algorithm_that_cannot_serve_an_aggregate() -> None:
 
 def test_explain_says_which_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sash.aggregators.pba.available_cores", lambda: 2)
+    monkeypatch.setattr("sash.aggregators.pba.handover_ns", lambda: 50_000)
     native = sash.aggregation("x", lift=float, combine=max, releases_gil=True)
     text = sash.explain(_query(windows=sash.sliding(10_000, 3), aggregates={"peak": native}), verbose=True)
     assert "PBA: a second thread helps: 2 cores; a chunk of 2501 slices saves 2499 µs of merges" in text
