@@ -63,7 +63,7 @@ def test_states_of_workers_that_had_lost_the_fields_are_read(monkeypatch: pytest
         patch.setattr(sash.state, "fingerprint", lambda query, fields=True: fingerprint(query, fields=False))
         blob = op.snapshot(trusted=True)
     KeyedOperator.restore(query, blob, own_watermark="key", trusted=True)
-    with pytest.raises(StateError, match="the window is another one"):
+    with pytest.raises(StateError, match="the window differs from the one"):
         KeyedOperator.restore(query_of(4), op.snapshot(trusted=True), own_watermark="key", trusted=True)
     with pytest.raises(StateError, match="aggregate 'n' of the saved state"):
         KeyedOperator.restore(query.using(aggregates={"m": sash.Count()}), blob, own_watermark="key", trusted=True)

@@ -23,10 +23,16 @@ except ImportError:  # 0.1
 
     OF_EACH_KEY = True
 
-warnings.simplefilter("ignore")
-with ZipFile(sys.argv[1], "w", ZIP_DEFLATED) as archive:
-    for case in CASES:
-        op = KeyedOperator(case.query, own_watermark=OF_EACH_KEY)
-        rows = case.rows[: len(case.rows) // 2]
-        op.process_batch(rows if case.mixed else pa.Table.from_pylist(rows, case.arrow))
-        archive.writestr(case.name, op.snapshot(trusted=True))
+
+def write(path: str) -> None:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for case in CASES:
+            op = KeyedOperator(case.query, own_watermark=OF_EACH_KEY)
+            rows = case.rows[: len(case.rows) // 2]
+            op.process_batch(rows if case.mixed else pa.Table.from_pylist(rows, case.arrow))
+            archive.writestr(case.name, op.snapshot(trusted=True))
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    write(sys.argv[1])
