@@ -24,7 +24,6 @@ from sash.query.file import parse_query
 from sash.testing import evaluate
 from strategies import (
     NAMES,
-    Row,
     Scenario,
     aggregates,
     arrival_scenarios,
@@ -34,7 +33,7 @@ from strategies import (
     sessions,
     time_windows,
 )
-from test_operator import batch, on
+from test_operator import check_rows_and_batches, on
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 STATISTICS = ("sum", "max", "mean", "var", "median", "count")
@@ -69,28 +68,17 @@ def with_arounds(draw: st.DrawFn) -> sash.Query:
     )
 
 
-def same_by_rows_and_by_batches(scenario: Scenario) -> None:
-    expected = evaluate(scenario.query, scenario.events)
-    by_row, by_batch = sash.Operator(scenario.query), sash.Operator(scenario.query)
-    assert [row for event in scenario.events for row in on(by_row, event)] == expected
-    results: list[Row] = []
-    for begin, end in zip([0, *scenario.cuts], [*scenario.cuts, len(scenario.events)], strict=True):
-        results += batch(by_batch, scenario.events[begin:end])
-        by_batch = sash.Operator.restore(scenario.query, by_batch.snapshot())
-    assert results == expected
-
-
 @settings(max_examples=300, deadline=None)
 @given(scenarios(with_arounds()))
 def test_rows_and_batches_give_the_results_of_the_definition(scenario: Scenario) -> None:
-    same_by_rows_and_by_batches(scenario)
+    check_rows_and_batches(scenario)
 
 
 @settings(max_examples=100, deadline=None)
 @given(arrival_scenarios(), arounds(), aggregates())
 def test_in_the_order_of_arrival_too(scenario: Scenario, window: Any, computed: dict[str, sash.Aggregation]) -> None:
     scenario.query = sash.Query(windows=window, aggregates=computed)
-    same_by_rows_and_by_batches(scenario)
+    check_rows_and_batches(scenario)
 
 
 @settings(max_examples=150, deadline=None)

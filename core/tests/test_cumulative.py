@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 import sash
 from sash.engine.columns.rules.periods import CumulativePeriods
 from sash.testing import evaluate
-from strategies import HALVES, TENTHS, Row, Scenario, cumulatives, queries, scenarios
-from test_operator import batch, on
+from strategies import HALVES, TENTHS, Scenario, cumulatives, queries, scenarios
+from test_operator import check_rows_and_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 
@@ -61,14 +61,7 @@ def test_durations_of_timestamps_before_and_behind_1970() -> None:
 @settings(max_examples=60, deadline=None)
 @given(scenarios(queries(st.one_of(cumulatives(), cumulatives(HALVES), cumulatives(TENTHS)))))
 def test_rows_and_batches_give_the_results_of_the_definition(scenario: Scenario) -> None:
-    expected = evaluate(scenario.query, scenario.events)
-    by_row, by_batch = sash.Operator(scenario.query), sash.Operator(scenario.query)
-    assert [row for event in scenario.events for row in on(by_row, event)] == expected
-    results: list[Row] = []
-    for begin, end in zip([0, *scenario.cuts], [*scenario.cuts, len(scenario.events)], strict=True):
-        results += batch(by_batch, scenario.events[begin:end])
-        by_batch = sash.Operator.restore(scenario.query, by_batch.snapshot())
-    assert results == expected
+    check_rows_and_batches(scenario)
 
 
 @settings(max_examples=25, deadline=None)

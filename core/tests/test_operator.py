@@ -108,6 +108,18 @@ def batch(op: sash.Operator, events: Sequence[Event]) -> list[Row]:
     return results
 
 
+def check_rows_and_batches(scenario: Scenario) -> None:
+    """The definition's results row by row, and in batches with a restore after each."""
+    expected = evaluate(scenario.query, scenario.events)
+    by_row, by_batch = sash.Operator(scenario.query), sash.Operator(scenario.query)
+    assert [row for event in scenario.events for row in on(by_row, event)] == expected
+    results: list[Row] = []
+    for begin, end in zip([0, *scenario.cuts], [*scenario.cuts, len(scenario.events)], strict=True):
+        results += batch(by_batch, scenario.events[begin:end])
+        by_batch = sash.Operator.restore(by_batch.query, by_batch.snapshot())
+    assert results == expected
+
+
 def singly(op: sash.Operator, events: Sequence[Event]) -> list[Row]:
     return [result for event in events for result in on(op, event)]
 

@@ -22,7 +22,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.testing import evaluate
 from strategies import (
     HALVES,
     HALVES_IN_DISORDER,
@@ -30,13 +29,12 @@ from strategies import (
     TENTHS,
     TENTHS_IN_DISORDER,
     TENTHS_IN_ORDER,
-    Row,
     Scenario,
     queries,
     scenarios,
     trailings,
 )
-from test_operator import batch, on
+from test_operator import check_rows_and_batches
 
 pytestmark = pytest.mark.filterwarnings("ignore::sash.PerformanceWarning")
 CLOSED = ["right", "both", "left", "neither"]
@@ -111,7 +109,7 @@ def test_a_late_tuple_has_its_own_result_and_corrects_those_after_it() -> None:
 @settings(max_examples=80, deadline=None)
 @given(scenarios(queries(st.one_of(trailings(), trailings(), trailings(HALVES))), changes=True, windows=trailings()))
 def test_rows_and_batches_give_the_results_of_the_definition(scenario: Scenario) -> None:
-    check(scenario)
+    check_rows_and_batches(scenario)
 
 
 @settings(max_examples=40, deadline=None)
@@ -122,18 +120,7 @@ def test_rows_and_batches_give_the_results_of_the_definition(scenario: Scenario)
     )
 )
 def test_fractions_give_the_results_of_the_definition(scenario: Scenario) -> None:
-    check(scenario)
-
-
-def check(scenario: Scenario) -> None:
-    expected = evaluate(scenario.query, scenario.events)
-    by_row, by_batch = sash.Operator(scenario.query), sash.Operator(scenario.query)
-    assert [row for event in scenario.events for row in on(by_row, event)] == expected
-    results: list[Row] = []
-    for begin, end in zip([0, *scenario.cuts], [*scenario.cuts, len(scenario.events)], strict=True):
-        results += batch(by_batch, scenario.events[begin:end])
-        by_batch = sash.Operator.restore(by_batch.query, by_batch.snapshot())
-    assert results == expected
+    check_rows_and_batches(scenario)
 
 
 FRAMES = st.lists(st.tuples(st.sampled_from("ab"), st.integers(-40, 40), st.integers(0, 9)), min_size=1, max_size=60)
