@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from .cluster.kafka import free_port
+from .ports import free_ports
 
 __all__ = ["Broker"]
 
@@ -27,7 +27,7 @@ class Broker:
 
     def __init__(self, folder: Path) -> None:
         subprocess.run([ROOT / "scripts" / "kafka-jars"], check=True)
-        client, inside, controller = free_port(), free_port(), free_port()
+        client, inside, controller = free_ports(3)
         self.servers = f"127.0.0.1:{client}"
         settings = (ROOT / "compose" / "kafka" / "server.properties").read_text(encoding="utf-8")
         settings = settings.replace("0.0.0.0:19092", self.servers).replace("127.0.0.1:19092", self.servers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,9 +13,10 @@ from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from ..ports import free_ports
 from .engine import PATIENCE, SHARED, Host, wait_for
 
-__all__ = ["Kafka", "free_port"]
+__all__ = ["Kafka"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,7 +30,7 @@ class Kafka:
         subprocess.run([ROOT / "scripts" / "kafka-jars"], check=True)
         shutil.copytree(ROOT / "build" / "kafka", host.shared / "kafka", dirs_exist_ok=True)
         shutil.copytree(ROOT / "compose" / "kafka", host.shared / "kafka", dirs_exist_ok=True)
-        port = free_port()
+        (port,) = free_ports(1)
         self.outside = f"127.0.0.1:{port}"
         command = [f"{SHARED}/kafka/start", f"{SHARED}/kafka/broker", self.outside]
         self.node = host.node("kafka", command, {19092: port}).start()
@@ -73,10 +73,3 @@ class Kafka:
         """All of a topic, from their beginnings."""
         found = self._admin.list_topics(topic, timeout=30).topics[topic].partitions
         return [TopicPartition(topic, number, 0) for number in found]
-
-
-def free_port() -> int:
-    """A port of loopback that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -10,8 +10,8 @@ import sash
 from sash.aggregations.custom import Together
 from sash.stores import RedisStore, StoreAway, StoredAMTA
 
+from ..ports import free_ports
 from .engine import Host, wait_for
-from .kafka import free_port
 from .stream import START
 from .tally import Tally, tally
 
@@ -29,7 +29,7 @@ class RedisStage:
     name = "redis"
 
     def __init__(self, host: Host) -> None:
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         settings = "--appendonly yes --appendfsync always --protected-mode no --dir /var/tmp".split()
         self.node = host.node("redis", ["redis-server", *settings], {6379: self.port}).start()
         self.window = self._opened()

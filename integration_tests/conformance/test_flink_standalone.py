@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,19 +18,12 @@ from typing import Any
 
 import pytest
 
+from ..ports import free_ports
 from .rows import sorted_rows
 from .test_flink_recovery import QUERY, STREAM, waited_for, write
 
 ROOT = Path(__file__).parents[2]
 JOB = Path(__file__).parent / "flink_job.py"
-
-
-def free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
-    return ports
 
 
 class Cluster:
