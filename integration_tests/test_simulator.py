@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 
 import sash_spark.state
 import sash_spark.streaming_buckets
+from sash.aggregators.pba import asked_threads
 from sash_flink.journal import Journal, Tail, Weight
 
 from .conformance.cases import CASES
@@ -28,6 +29,14 @@ from .simulator.world import World
 THOROUGH = os.environ.get("SASH_TESTS") == "thorough"
 STATES = Path(__file__).parent / "conformance" / "states"
 NUMBERS = {case.name: number for number, case in enumerate(CASES)}
+
+
+@pytest.fixture(autouse=True)
+def _no_pool_left_held() -> Iterator[None]:
+    """A crashed task that leaves PBA's pool of threads held would change the plans of all tests after it."""
+    before = asked_threads()
+    yield
+    assert asked_threads() == before, "the pool of threads was not released"
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -28,7 +28,7 @@ import sash_flink.packed
 import sash_flink.records
 from integration_tests.conformance.cases import Case
 from sash import Query
-from sash.spi import KeyOperator, milliseconds
+from sash.spi import KeyOperator, hold_pool, milliseconds, release_pool
 from sash_flink.clock import Clock
 from sash_flink.packed import LATE, RESULTS, PackedFunction
 from sash_flink.records import WindowOperatorFunction
@@ -48,21 +48,39 @@ Savepoint = tuple[int, GroupedState, int]
 
 @contextmanager
 def unprepared() -> Iterator[None]:
-    """Leave this process as it is: functions that are opened prepare a worker, and compile ahead."""
-    held = []
-    for module, name in (
-        (sash_flink.function, "settle"),
-        (sash_flink.packed, "freeze_loaded_objects"),
-        (sash_flink.records, "freeze_loaded_objects"),
-        (KeyOperator, "warm_up"),
+    """Leave this process as it is: functions that are opened prepare a worker, and compile ahead.
+
+    What a crashed task holds of the pool of threads goes with its process, as that of a real one.
+    """
+    held, holds = [], 0
+
+    def hold(threads: int | None = None) -> None:
+        nonlocal holds
+        hold_pool(threads)
+        holds += 1
+
+    def release() -> None:
+        nonlocal holds
+        release_pool()
+        holds -= 1
+
+    for module, name, instead in (
+        (sash_flink.function, "settle", lambda: None),
+        (sash_flink.function, "hold_pool", hold),
+        (sash_flink.function, "release_pool", release),
+        (sash_flink.packed, "freeze_loaded_objects", lambda: None),
+        (sash_flink.records, "freeze_loaded_objects", lambda: None),
+        (KeyOperator, "warm_up", lambda self: None),
     ):
         held.append((module, name, getattr(module, name)))
-        setattr(module, name, lambda *_: None)
+        setattr(module, name, instead)
     try:
         yield
     finally:
         for module, name, before in held:
             setattr(module, name, before)
+        for _ in range(holds):
+            release_pool()
 
 
 class _Source:
