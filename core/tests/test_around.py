@@ -181,6 +181,7 @@ def test_the_first_one_cannot_come_to_a_stream_that_runs_nor_the_last_one_go() -
         ((5,), {"min_periods": 6}, "min_periods must be a whole number from 1 to the range, 5; got 6"),
         ((5,), {"min_periods": True}, "min_periods must be a whole number"),
         (("5m", "1m"), {"center": True}, "center and min_periods are for windows on counts"),
+        (("5m",), {"center": True}, "center and min_periods are for windows on counts"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: Any, options: dict[str, Any], said: str) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["FlinkDashboard", "SparkDashboard", "measured"]
 
 FEW = 4 * RATE
-"""Readings of the job that tells what a job costs."""
+"""Readings of the job that measures the fixed cost of a job."""
 OURS, OWN = "sash", "a query a window"
 
 

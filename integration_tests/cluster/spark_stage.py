@@ -69,7 +69,7 @@ class SparkStage(Stage):
         self._start()
 
     def fill_storage(self) -> Mend:
-        """The query fails as it writes its state or its logs; there is room again when it is started anew."""
+        """The query fails as it writes its state or its logs; there is room again when it restarts."""
         storage = self.cluster.host.storages["spark"]
         storage.fill()
 

@@ -236,7 +236,7 @@ def test_a_savepoint_goes_on_at_another_parallelism_and_backend(
 ) -> None:
     """A job is stopped when it has read half of its input; another one goes on with the rest.
 
-    Its first row is too late, by the watermark of the first job. It is the only one of its key, so no state tells.
+    Its first row is too late, by the watermark of the first job, and the only one of its key: no keyed state shows it.
     """
     path = saved(flink, tmp_path, *before, packed)
     late = {"k": KEYS, "t": 1, "x": 0, "s": "late"}

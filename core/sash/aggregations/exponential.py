@@ -1,7 +1,7 @@
 """A mean that forgets: each value weighs half as much for every half-life that has passed since.
 
 A partial knows its time: (Σ value · weight, Σ weight, newest time), where weights are those at the newest time. Merging
-two brings the older one to the time of the newer one, so ``combine`` is associative and, though time matters,
+two decays the older one to the time of the newer one, so ``combine`` is associative and, though time matters,
 commutative. Timestamps are nanoseconds since 1970 in it, other times plain numbers.
 """
 

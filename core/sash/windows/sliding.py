@@ -62,13 +62,13 @@ def sliding(
         if center or min_periods is not None:
             return AroundWindow(range, slide, bool(partial), bool(center), min_periods)
         return CountWindow(range, slide, bool(partial))
+    if center or min_periods is not None:
+        raise ValueError("center and min_periods are for windows on counts; sash.trailing has a result for each tuple")
     if on is None and any(isinstance(value, int | float) for value in (range, slide)):
         raise TypeError(
             f"range {range!r} and slide {slide!r} must both be counts of tuples (whole numbers) or both durations "
             "such as '10s'; for numbers along a column name it with on="
         )
-    if center or min_periods is not None:
-        raise ValueError("center and min_periods are for windows on counts; sash.trailing has a result for each tuple")
     if partial:
         raise ValueError("partial=True is for windows on counts; windows on time are emitted from the first tuple on")
     if on is None and (zone is not None or week_start != "monday" or is_of_calendar(range) or is_of_calendar(slide)):

@@ -73,7 +73,7 @@ CONTENDERS: dict[str, Callable[[int], Iterator[Any]]] = {"sash": by_sash, "duckd
 
 
 def record_batch_cases(rows: int) -> Iterator[Case]:
-    """One case, on Linux, which tells the peak of a process."""
+    """One case, on Linux, where the peak of a process can be read."""
     if sys.platform != "linux":
         return
     labels = {"workload": "batches", "window": STREAM, "aggregates": "max + mean", "keys": KEYS}

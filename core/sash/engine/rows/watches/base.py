@@ -153,7 +153,7 @@ def watch_of(window: Window, number: int, state: WindowState, slices: Slices, af
 
 
 def knows_begins(window: Any) -> bool:
-    """Whether the type of a window tells its begins from its other edges. A subclass may have windows of its own."""
+    """Whether the type of a window knows where its windows begin. A subclass may define other windows."""
     return "next_begin" in vars(type(window))
 
 
